@@ -1,0 +1,74 @@
+/**
+ * What Bursar tells a model provider about one call, and what the provider tells back.
+ *
+ * A `LanguageModel` of `effect/ai` has no field for a limit on the output and loses the usage of a reply that
+ * fails to decode. These references close both gaps: a provider that knows them reads {@link MaxOutputTokens}
+ * and {@link CallHeaders} from the calling fiber and calls {@link OnReport} once, from inside its hook, before it
+ * returns or fails. A provider that does not know them still works; its calls are then booked at their hold.
+ */
+import * as Context from "effect/Context"
+
+/**
+ * What one reply used, normalised: cached and cache-written tokens lie **inside** `inputTokens`, reasoning tokens
+ * inside `outputTokens`. `undefined` means the provider did not say, which is not zero.
+ *
+ * **Units**: tokens.
+ *
+ * @category usage
+ * @since 0.1.0
+ */
+export interface Usage {
+  readonly inputTokens: number | undefined
+  readonly cachedInputTokens: number | undefined
+  readonly cacheWriteInputTokens: number | undefined
+  readonly outputTokens: number | undefined
+  readonly reasoningTokens: number | undefined
+}
+
+/**
+ * How one request ended, as far as billing is concerned.
+ *
+ * - `Replied`: a reply arrived; `usage` is `undefined` when the provider left it out.
+ * - `Refused`: the provider answered with an error status instead of a reply.
+ * - `NotSent`: the connection was never opened; nothing can have been billed.
+ * - `Lost`: the request left and no reply came back (timeout, cut connection); it may have been billed.
+ *
+ * @category usage
+ * @since 0.1.0
+ */
+export type Report =
+  | { readonly _tag: "Replied"; readonly usage: Usage | undefined; readonly model: string | undefined }
+  | { readonly _tag: "Refused"; readonly status: number; readonly retryAfterMillis: number | undefined }
+  | { readonly _tag: "NotSent" }
+  | { readonly _tag: "Lost" }
+
+/**
+ * The most output tokens the coming call may produce, reasoning included; `undefined` leaves it to the provider.
+ * A provider puts it on the wire (`max_output_tokens`).
+ *
+ * @category references
+ * @since 0.1.0
+ */
+export const MaxOutputTokens = Context.Reference<number | undefined>("bursar/model/MaxOutputTokens", {
+  defaultValue: () => undefined,
+})
+
+/**
+ * Where a provider reports how its request ended. Called once for each request, before the hook returns or fails.
+ *
+ * @category references
+ * @since 0.1.0
+ */
+export const OnReport = Context.Reference<(report: Report) => void>("bursar/model/OnReport", {
+  defaultValue: () => () => {},
+})
+
+/**
+ * HTTP headers to send with the coming call, such as the W3C `traceparent` of its span.
+ *
+ * @category references
+ * @since 0.1.0
+ */
+export const CallHeaders = Context.Reference<Readonly<Record<string, string>>>("bursar/model/CallHeaders", {
+  defaultValue: () => ({}),
+})

@@ -1,0 +1,189 @@
+/**
+ * Agents: what users name and run.
+ *
+ * An agent is defined once ({@link make}), made a tool of another ({@link asTool}), and run with a budget ({@link run}).
+ * Its account, fiber, deadline and span open together and close together. How it ended is a value, the `Outcome`.
+ */
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Random from "effect/Random"
+import * as Result from "effect/Result"
+import type * as Scope from "effect/Scope"
+import * as Budget from "../budget/Budget.ts"
+import * as Content from "../event/Content.ts"
+import { Journal } from "../journal/Journal.ts"
+import type { Ending } from "../loop/Loop.ts"
+import type { Agent } from "./Definition.ts"
+import { drive } from "./Drive.ts"
+import type { Outcome } from "./Outcome.ts"
+import { Run } from "./Run.ts"
+
+export { asTool, make } from "./Definition.ts"
+export type { Agent, Child, ChildOptions, Options, Reserves } from "./Definition.ts"
+export type { AgentEnd, Completed, Outcome, Report, Stopped } from "./Outcome.ts"
+export type { NoProgress } from "../loop/Guard.ts"
+export type { Settings } from "../loop/Machine.ts"
+export { digest } from "../event/Content.ts"
+export { sentenceOf } from "../event/StopReason.ts"
+export type { ResultKind, StopReason } from "../event/StopReason.ts"
+
+/**
+ * What a run is started with. `runId` names it in journal and traces; one is made without it.
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export interface RunOptions {
+  readonly budget: Budget.Input
+  readonly runId?: string
+  readonly limits?: Budget.Limits
+}
+
+/**
+ * A running agent.
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export interface Handle<out A> {
+  readonly run: string
+  /** Waits for the end. */
+  readonly await: Effect.Effect<Outcome<A>>
+  /** Ends the agent and everything below it, and answers with what there is. */
+  readonly cancel: Effect.Effect<Outcome<A>>
+  /** Changes the caps of the run: raises at once, lowers to no less than what is spoken for. */
+  readonly amend: (caps: Budget.Input) => Effect.Effect<void, Budget.BudgetError>
+  /** The books as they stand now. */
+  readonly statement: Effect.Effect<ReadonlyArray<Budget.Row>>
+}
+
+/**
+ * Runs an agent as the root of a tree and answers with how it ended. A limit that was hit is an outcome, not a failure.
+ *
+ * Interrupting it (a timeout around it, a race it lost) ends everything below it; then there is no value, but the journal
+ * is complete and every account is closed.
+ *
+ * **Fails with** `BudgetError` when the budget is not valid or does not cover one answer; nothing was spent then.
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const run = <A, R>(
+  agent: Agent<A, R>,
+  task: string,
+  options: RunOptions,
+): Effect.Effect<Outcome<A>, Budget.BudgetError, R> =>
+  Effect.scoped(Effect.flatMap(open(agent, task, options), (opened) => opened.toEnd))
+
+/**
+ * Starts an agent as the root of a tree in the background of a scope; closing the scope cancels it.
+ *
+ * **Fails with** `BudgetError`, like {@link run}.
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const spawn = <A, R>(
+  agent: Agent<A, R>,
+  task: string,
+  options: RunOptions,
+): Effect.Effect<Handle<A>, Budget.BudgetError, R | Scope.Scope> =>
+  Effect.gen(function* () {
+    const opened = yield* open(agent, task, options)
+    const { ledger } = opened.run
+    const fiber = yield* Effect.forkScoped(opened.toEnd, { startImmediately: true })
+    const outcome = Fiber.join(fiber)
+    return {
+      run: opened.run.id,
+      await: outcome,
+      cancel: Effect.andThen(opened.run.cancel(agent.name), outcome),
+      amend: (caps) =>
+        Effect.flatMap(read(caps, agent.name), ({ grant }) => {
+          const amended = ledger.amend(grant)
+          const purse = { ledger, account: agent.name }
+          return Result.isFailure(amended) ? Effect.fail(Budget.errorOf(purse, "amend", amended.failure)) : Effect.void
+        }),
+      statement: Effect.sync(() => Budget.statement(ledger)),
+    }
+  })
+
+interface Opened<A, R> {
+  readonly run: Run
+  readonly toEnd: Effect.Effect<Outcome<A>, never, R>
+}
+
+const open = <A, R>(
+  agent: Agent<A, R>,
+  task: string,
+  options: RunOptions,
+): Effect.Effect<Opened<A, R>, Budget.BudgetError, Scope.Scope> =>
+  Effect.gen(function* () {
+    const { grant, wallClockMillis } = yield* read(options.budget, agent.name)
+    const journal = yield* Journal
+    const nowMillis = yield* Budget.monotonicMillis
+    const log = yield* journal.open(options.runId ?? (yield* makeRunId))
+    const account = agent.name
+    log.record({ _tag: "RunStarted", agent: account, task: Content.fromText(task), bursar: version })
+    const ledger = Budget.Ledger.openRoot({
+      id: account,
+      name: agent.name,
+      grant,
+      reserves: agent.reserves,
+      window: agent.window,
+      wallClockMillis,
+      record: log.record,
+      nowMillis,
+      ...(options.limits === undefined ? {} : { limits: options.limits }),
+    })
+    if (Result.isFailure(ledger)) {
+      yield* log.flush
+      return yield* new Budget.BudgetError({ operation: "open", account, reason: ledger.failure })
+    }
+    const run = new Run({ log, ledger: ledger.success })
+    const toEnd = drive(agent, task, { run, account }).pipe(
+      Effect.ensuring(
+        Effect.suspend(() => {
+          const { reason, result } = run.endOf(account)
+          log.record({ _tag: "RunEnded", agent: account, reason, result })
+          return log.flush
+        }),
+      ),
+      Effect.map((ending) => outcomeOf(ending, run)),
+    )
+    return { run, toEnd }
+  })
+
+/** The version that stands in journals. */
+const version = "0.1.0"
+
+const read = (input: Budget.Input, account: string): Effect.Effect<Budget.Parsed, Budget.BudgetError> => {
+  const parsed = Budget.parse(input)
+  return Result.isSuccess(parsed)
+    ? Effect.succeed(parsed.success)
+    : Effect.fail(new Budget.BudgetError({ operation: "open", account, reason: parsed.failure }))
+}
+
+/** The time and a few random letters: sorts by time, and two runs never share one by accident. */
+const makeRunId: Effect.Effect<string> = Effect.gen(function* () {
+  const now = new Date(yield* Clock.currentTimeMillis).toISOString()
+  const random = yield* Random.nextIntBetween(0, 36 ** 6)
+  return `${now.slice(0, 19).replace(/[-:]/g, "").replace("T", "-")}-${random.toString(36).padStart(6, "0")}`
+})
+
+const outcomeOf = <A>(ending: Ending<A>, run: Run): Outcome<A> => {
+  const { report } = run
+  if (ending.reason === "completed") {
+    return { _tag: "Completed", answer: ending.answer as A, rules: ending.verification?.rules ?? [], report }
+  }
+  return {
+    _tag: "Stopped",
+    reason: ending.reason,
+    detail: ending.detail,
+    short: ending.short,
+    result: ending.result === "none" ? "none" : "partial",
+    partial: ending.answer,
+    text: ending.text,
+    report,
+  }
+}

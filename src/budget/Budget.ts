@@ -1,0 +1,161 @@
+/**
+ * Budgets that cannot be overspent: a tree of accounts, each carved out of what its parent has left.
+ *
+ * An **account** is what one agent may spend, in {@link dimensions}, split into {@link reserves}. Before a call is made
+ * its worst case is **held**; afterwards the hold is **settled** with what was really used, **voided** when nothing can
+ * have been billed, or **assumed** in full when that cannot be known. A child is **carved** from its parent and
+ * **closed** on every exit, and what it did not use is available to the parent again.
+ *
+ * The arithmetic is pure (`Account`, `Cover`, `Reserve`, `Window`, `Carve`), the tree is a synchronous
+ * {@link Ledger}, and this module wraps both for Effects. It knows nothing of agents, models or the journal.
+ */
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import type * as Exit from "effect/Exit"
+import * as Result from "effect/Result"
+import type { Grant } from "./Dimension.ts"
+import type { Hold, Ledger, Settlement } from "./Ledger.ts"
+import { BudgetError, type Refusal } from "./Refusal.ts"
+import type { Reserve } from "./Reserve.ts"
+
+export { available, granted, ownUsed, unused, used } from "./Account.ts"
+export type { Account, Fund, State } from "./Account.ts"
+export { formatMoney, nanoUsdPerUsd, parse } from "./Amount.ts"
+export type { Input, Parsed } from "./Amount.ts"
+export type { Ask, Carving, EvenCarving, Opening } from "./Carve.ts"
+export type { Source } from "./Cover.ts"
+export { add, amounts, dimensions, isZero, nonZero, zero } from "./Dimension.ts"
+export type { Amounts, Capped, Dimension, Grant } from "./Dimension.ts"
+export { Entry } from "./Entry.ts"
+export { defaultLimits, Ledger } from "./Ledger.ts"
+export type { Hold, HoldRef, LedgerOptions, Limits, Settlement } from "./Ledger.ts"
+export { BudgetError, describe, Refusal } from "./Refusal.ts"
+export type { Shortage } from "./Refusal.ts"
+export { defaultShares, forAgent, reserves, split, splitCounter, undivided } from "./Reserve.ts"
+export type { PerReserve, Plan, Reserve, Shares } from "./Reserve.ts"
+export { imbalances, statement, violations } from "./Statement.ts"
+export type { Row } from "./Statement.ts"
+export { endOf } from "./Window.ts"
+export type { Window, WindowPlan } from "./Window.ts"
+
+/**
+ * An account of a ledger, ready to be spent from.
+ *
+ * @category accounts
+ * @since 0.1.0
+ */
+export interface Purse {
+  readonly ledger: Ledger
+  readonly account: string
+}
+
+/**
+ * How a call is booked once it has ended.
+ *
+ * @category spending
+ * @since 0.1.0
+ */
+export type Booking =
+  | { readonly _tag: "Settle"; readonly actual: Grant }
+  | { readonly _tag: "Void" }
+  | { readonly _tag: "Assume" }
+
+/**
+ * One call that costs something: its worst case, the call itself, and how it is booked afterwards.
+ *
+ * @category spending
+ * @since 0.1.0
+ */
+export interface Attempt<A, E = never, R = never> {
+  /** The worst case, possibly shrunk to what can be reached; a dimension left out of `reachable` is uncapped. */
+  readonly hold: (reachable: Grant) => Grant
+  readonly use: (hold: Hold) => Effect.Effect<A, E, R>
+  book(exit: Exit.Exit<A, E>, hold: Hold): Booking
+}
+
+/**
+ * A call's result together with how it was booked; `settlement` is absent when the hold was voided or assumed.
+ *
+ * @category spending
+ * @since 0.1.0
+ */
+export interface Spent<A, E> {
+  readonly exit: Exit.Exit<A, E>
+  readonly hold: Hold
+  readonly booking: Booking["_tag"]
+  readonly settlement: Settlement | undefined
+}
+
+/**
+ * Holds, runs, books: the only way anything in Bursar spends.
+ *
+ * The hold is placed before `use` starts and resolved exactly once on every exit. `use` alone can be interrupted; then
+ * the hold is booked by `book` all the same, and the interruption takes effect right after.
+ *
+ * **Fails with** `BudgetError` when the hold is refused; `use` has not started then. A failure of `use` is in `exit`.
+ *
+ * @category spending
+ * @since 0.1.0
+ */
+export const spend = <A, E, R>(
+  purse: Purse,
+  place: { readonly id: string; readonly reserve: Reserve },
+  attempt: Attempt<A, E, R>,
+): Effect.Effect<Spent<A, E>, BudgetError, R> =>
+  Effect.uninterruptibleMask((restore) =>
+    Effect.suspend(() => {
+      const { ledger, account } = purse
+      const { id, reserve } = place
+      const placed = ledger.hold({ account, id }, reserve, attempt.hold(ledger.reachable(account, reserve)))
+      if (Result.isFailure(placed)) return Effect.fail(errorOf(purse, "hold", placed.failure))
+      const hold = placed.success
+      return restore(attempt.use(hold)).pipe(
+        Effect.exit,
+        Effect.flatMap((exit) => {
+          const booking = attempt.book(exit, hold)
+          const settlement = resolve(ledger, hold, booking)
+          return Effect.succeed({ exit, hold, booking: booking._tag, settlement })
+        }),
+      )
+    }),
+  )
+
+const resolve = (ledger: Ledger, hold: Hold, booking: Booking): Settlement | undefined => {
+  switch (booking._tag) {
+    case "Settle": {
+      const settled = ledger.settle(hold, booking.actual)
+      if (Result.isSuccess(settled)) return settled.success
+      // A bill that is not a natural number tells nothing: the hold is booked instead.
+      if (settled.failure._tag !== "InvalidAmount") throw broken(settled.failure)
+      Result.getOrThrowWith(ledger.assume(hold), broken)
+      return undefined
+    }
+    case "Void":
+      Result.getOrThrowWith(ledger.void(hold), broken)
+      return undefined
+    case "Assume":
+      Result.getOrThrowWith(ledger.assume(hold), broken)
+      return undefined
+  }
+}
+
+/** A hold that this function placed cannot be refused its resolution: that would be a broken law. */
+const broken = (refusal: Refusal): Error => new Error(`a hold could not be resolved: ${refusal._tag}`)
+
+/** A refusal as the failure of an Effect, naming the account by its path. */
+export const errorOf = (purse: Purse, operation: string, reason: Refusal): BudgetError =>
+  new BudgetError({ operation, account: purse.ledger.account(purse.account).path, reason })
+
+/**
+ * A clock for a ledger: absolute milliseconds that only ever go forward.
+ *
+ * @category deadlines
+ * @since 0.1.0
+ */
+export const monotonicMillis: Effect.Effect<() => number> = Clock.clockWith((clock) =>
+  Effect.sync(() => {
+    const startMillis = clock.currentTimeMillisUnsafe()
+    const startNanos = clock.monotonicTimeNanosUnsafe()
+    return () => startMillis + Number((clock.monotonicTimeNanosUnsafe() - startNanos) / 1_000_000n)
+  }),
+)

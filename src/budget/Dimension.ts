@@ -1,0 +1,175 @@
+/**
+ * The dimensions a budget is counted in, and exact arithmetic over all of them at once.
+ *
+ * Every amount is an integer from 0 to 2^53 - 1. A **grant** may leave a dimension out, which means *uncapped*; 0 is a
+ * cap of zero. {@link Amounts} always has every dimension, and there an absent use is simply 0. Nothing in here knows
+ * about accounts, reserves or time.
+ */
+import * as Result from "effect/Result"
+import type { InvalidAmount } from "./Refusal.ts"
+
+/**
+ * The counters of a budget, in the order in which a stop for budget names the first short one.
+ *
+ * | dimension | unit |
+ * | --- | --- |
+ * | `steps` | decision attempts: dispatched model requests, or calls of a function policy |
+ * | `ticks` | passes of the host: a dispatch, or a wait between attempts |
+ * | `inputTokens` | tokens of input, cached and cache-written ones inside |
+ * | `outputTokens` | tokens of output, reasoning inside |
+ * | `money` | nano-USD: 1 USD = 1,000,000,000 |
+ * | `toolCalls` | started attempts of a tool; starting a child is one call of the parent |
+ *
+ * @category dimensions
+ * @since 0.1.0
+ */
+export const dimensions = ["steps", "ticks", "inputTokens", "outputTokens", "money", "toolCalls"] as const
+
+/**
+ * One counter of a budget.
+ *
+ * @category dimensions
+ * @since 0.1.0
+ */
+export type Dimension = (typeof dimensions)[number]
+
+/**
+ * An amount in every dimension.
+ *
+ * **Units**: see {@link dimensions}.
+ *
+ * @category amounts
+ * @since 0.1.0
+ */
+export type Amounts = { readonly [D in Dimension]: number }
+
+/**
+ * Caps: an absent dimension is uncapped, 0 is a cap of zero.
+ *
+ * @category amounts
+ * @since 0.1.0
+ */
+export type Grant = { readonly [D in Dimension]?: number }
+
+/**
+ * Which dimensions have a cap; the rest is counted but never refused.
+ *
+ * @category amounts
+ * @since 0.1.0
+ */
+export type Capped = { readonly [D in Dimension]: boolean }
+
+/** The largest amount: sums beyond it would no longer be exact. */
+export const maximum = Number.MAX_SAFE_INTEGER
+
+const build = <A>(f: (dimension: Dimension) => A): { readonly [D in Dimension]: A } => ({
+  steps: f("steps"),
+  ticks: f("ticks"),
+  inputTokens: f("inputTokens"),
+  outputTokens: f("outputTokens"),
+  money: f("money"),
+  toolCalls: f("toolCalls"),
+})
+
+/**
+ * Nothing in any dimension.
+ *
+ * @category amounts
+ * @since 0.1.0
+ */
+export const zero: Amounts = build(() => 0)
+
+/**
+ * Fills the dimensions a partial record leaves out with 0.
+ *
+ * **Example** (One step and two calls)
+ *
+ * ```ts
+ * import { Budget } from "bursar"
+ *
+ * Budget.amounts({ steps: 1, toolCalls: 2 }).money // => 0
+ * ```
+ *
+ * @category amounts
+ * @since 0.1.0
+ */
+export const amounts = (partial: Grant): Amounts => build((dimension) => partial[dimension] ?? 0)
+
+/** Applies `f` to each dimension. */
+export const map = (f: (dimension: Dimension) => number): Amounts => build(f)
+
+export const capped = (grant: Grant): Capped => build((dimension) => grant[dimension] !== undefined)
+
+export const add = (a: Amounts, b: Amounts): Amounts => ({
+  steps: a.steps + b.steps,
+  ticks: a.ticks + b.ticks,
+  inputTokens: a.inputTokens + b.inputTokens,
+  outputTokens: a.outputTokens + b.outputTokens,
+  money: a.money + b.money,
+  toolCalls: a.toolCalls + b.toolCalls,
+})
+
+export const subtract = (a: Amounts, b: Amounts): Amounts => ({
+  steps: a.steps - b.steps,
+  ticks: a.ticks - b.ticks,
+  inputTokens: a.inputTokens - b.inputTokens,
+  outputTokens: a.outputTokens - b.outputTokens,
+  money: a.money - b.money,
+  toolCalls: a.toolCalls - b.toolCalls,
+})
+
+export const min = (a: Amounts, b: Amounts): Amounts => map((d) => Math.min(a[d], b[d]))
+
+export const isZero = (a: Amounts): boolean => dimensions.every((d) => a[d] === 0)
+
+export const equals = (a: Amounts, b: Amounts): boolean => dimensions.every((d) => a[d] === b[d])
+
+/** Keeps the capped dimensions of `a` and sets the others to 0. */
+export const onlyCapped = (a: Amounts, caps: Capped): Amounts => map((d) => (caps[d] ? a[d] : 0))
+
+/** Only the dimensions that are not 0: what a journal line or a message shows. */
+export const nonZero = (a: Amounts): Grant => {
+  const shown: { [D in Dimension]?: number } = {}
+  for (const dimension of dimensions) if (a[dimension] !== 0) shown[dimension] = a[dimension]
+  return shown
+}
+
+/** Adds safe integers; a sum that would not be exact is a broken law, not a refusal. */
+export const addChecked = (a: Amounts, b: Amounts): Amounts => {
+  const sum = add(a, b)
+  for (const dimension of dimensions) {
+    if (sum[dimension] > maximum)
+      throw new RangeError(`${dimension}: ${a[dimension]} + ${b[dimension]} exceeds 2^53 - 1`)
+  }
+  return sum
+}
+
+/**
+ * Checks amounts that come from outside: integers from 0 to 2^53 - 1, named after a known dimension. -0 is read as 0.
+ *
+ * **Fails with** `InvalidAmount`, which names the field, the value and the remedy.
+ *
+ * @category validation
+ * @since 0.1.0
+ */
+export const validate = (input: Grant, field: string): Result.Result<Grant, InvalidAmount> => {
+  const checked: { [D in Dimension]?: number } = {}
+  for (const key of Object.keys(input)) {
+    const value = (input as Record<string, unknown>)[key]
+    if (!(dimensions as ReadonlyArray<string>).includes(key)) {
+      return invalid(`${field}.${key}`, value, `use one of ${dimensions.join(", ")}`)
+    }
+    if (value === undefined) continue
+    if (typeof value !== "number" || !Number.isSafeInteger(value) || value < 0) {
+      return invalid(`${field}.${key}`, value, "give a whole number from 0 to 9007199254740991")
+    }
+    checked[key as Dimension] = value + 0
+  }
+  return Result.succeed(checked)
+}
+
+const invalid = (field: string, value: unknown, remedy: string): Result.Result<never, InvalidAmount> =>
+  Result.fail({ _tag: "InvalidAmount", field, value: show(value), remedy })
+
+const show = (value: unknown): string =>
+  typeof value === "string" ? JSON.stringify(value) : typeof value === "object" ? JSON.stringify(value) : String(value)

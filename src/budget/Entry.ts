@@ -1,0 +1,101 @@
+/**
+ * What the budget tree writes to the journal: one entry for each operation, with its numbers. The tree can be rebuilt
+ * from them.
+ */
+import * as Schema from "effect/Schema"
+import { dimensions, type Dimension } from "./Dimension.ts"
+import { Refusal } from "./Refusal.ts"
+import { reserves } from "./Reserve.ts"
+
+const count = Schema.optionalKey(Schema.Number)
+
+/** Amounts as a journal line shows them: a dimension that is 0 (or uncapped, in a grant) is left out. */
+export const Sparse = Schema.Struct({
+  steps: count,
+  ticks: count,
+  inputTokens: count,
+  outputTokens: count,
+  money: count,
+  toolCalls: count,
+} satisfies Record<Dimension, typeof count>)
+
+/** The name of a reserve. */
+export const ReserveName = Schema.Literals(reserves)
+
+/** The name of a dimension. */
+export const DimensionName = Schema.Literals(dimensions)
+
+const ByReserve = Schema.Struct({ explore: Sparse, retry: Sparse, verify: Sparse, output: Sparse })
+
+const Times = Schema.Struct({
+  exploreEndMillis: Schema.Number,
+  verifyEndMillis: Schema.Number,
+  deadlineMillis: Schema.Number,
+})
+
+const Taken = Schema.Struct({
+  account: Schema.String,
+  reserve: ReserveName,
+  dimension: DimensionName,
+  amount: Schema.Number,
+})
+
+const opened = {
+  account: Schema.String,
+  path: Schema.String,
+  grant: Sparse,
+  reserves: ByReserve,
+  window: Schema.optionalKey(Times),
+}
+
+const resolved = { account: Schema.String, hold: Schema.String, reserve: ReserveName }
+
+/**
+ * One operation of the budget tree. `_tag` is the past tense of the operation.
+ *
+ * @category journal
+ * @since 0.1.0
+ */
+export const Entry = Schema.Union([
+  Schema.TaggedStruct("Opened", opened),
+  Schema.TaggedStruct("Carved", {
+    ...opened,
+    parent: Schema.String,
+    reserve: ReserveName,
+    asked: Sparse,
+    charge: Sparse,
+  }),
+  Schema.TaggedStruct("Held", { ...resolved, amounts: Sparse, moved: Sparse }),
+  Schema.TaggedStruct("Settled", { ...resolved, held: Sparse, actual: Sparse }),
+  Schema.TaggedStruct("Voided", { ...resolved, held: Sparse }),
+  Schema.TaggedStruct("Assumed", { ...resolved, held: Sparse }),
+  Schema.TaggedStruct("Overran", {
+    ...resolved,
+    excess: Sparse,
+    covered: Schema.Array(Taken),
+    debt: Sparse,
+  }),
+  Schema.TaggedStruct("DebtPaid", { account: Schema.String, paid: Sparse, covered: Schema.Array(Taken) }),
+  Schema.TaggedStruct("Moved", { account: Schema.String, from: ReserveName, to: ReserveName, amounts: Sparse }),
+  Schema.TaggedStruct("Amended", { account: Schema.String, from: Sparse, to: Sparse, wanted: Sparse }),
+  Schema.TaggedStruct("Frozen", { account: Schema.String, cause: Schema.String, closingWork: Schema.Boolean }),
+  Schema.TaggedStruct("Paused", { account: Schema.String, cause: Schema.String }),
+  Schema.TaggedStruct("Resumed", { account: Schema.String, pausedMillis: Schema.Number }),
+  Schema.TaggedStruct("Closed", {
+    account: Schema.String,
+    granted: Sparse,
+    own: Sparse,
+    children: Sparse,
+    returned: Sparse,
+    debt: Sparse,
+  }),
+  Schema.TaggedStruct("Refused", {
+    account: Schema.String,
+    operation: Schema.String,
+    id: Schema.String,
+    reason: Refusal,
+  }),
+])
+
+/** @since 0.1.0 */
+export type Entry = (typeof Entry)["Type"]

@@ -1,0 +1,235 @@
+/**
+ * A model as Bursar needs it: with a name, a price, a way to bound the input beforehand, and one call that does exactly
+ * one request.
+ *
+ * {@link layer} makes one of any `LanguageModel` of `effect/ai`. On the way it closes three holes: tools are never run by
+ * `effect/ai` (their handlers are replaced by ones that die, and resolution is switched off), approval parts are taken
+ * out of the prompt (with them `generateText` would run approved tools), and no `ResponseIdTracker` is in context (with
+ * one, a single call may send two requests).
+ */
+import * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as References from "effect/References"
+import * as Schema from "effect/Schema"
+import type * as AiError from "effect/ai/AiError"
+import * as LanguageModel from "effect/ai/LanguageModel"
+import * as Prompt from "effect/ai/Prompt"
+import type * as Response from "effect/ai/Response"
+import * as ResponseIdTracker from "effect/ai/ResponseIdTracker"
+import type * as Tool from "effect/ai/Tool"
+import * as Estimate from "./Estimate.ts"
+import type { Price } from "./Price.ts"
+import { OnReport, type Report, type Usage } from "./Provider.ts"
+
+/**
+ * One request: messages, the tools offered, and, for the last answer, the tool whose parameters are the schema of it.
+ *
+ * @category requests
+ * @since 0.1.0
+ */
+export interface Request {
+  readonly messages: ReadonlyArray<Prompt.Message>
+  readonly tools: ReadonlyArray<Tool.Any>
+  /** Ask for a JSON reply with the parameters of this tool instead of text. */
+  readonly answer?: { readonly tool: Tool.Any; readonly schema: Schema.Top } | undefined
+}
+
+/**
+ * What came back. Parameters of calls are as the model sent them, not yet decoded.
+ *
+ * @category requests
+ * @since 0.1.0
+ */
+export interface Reply {
+  readonly text: string
+  readonly calls: ReadonlyArray<{ readonly id: string; readonly name: string; readonly params: unknown }>
+  /** True when the reply was cut off by the limit on its output. */
+  readonly cut: boolean
+  readonly finishReason: string
+}
+
+/**
+ * A request that brought no reply. `code` is the tag of the provider's error; the text of the provider is not kept.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class ModelFailure extends Schema.TaggedError<ModelFailure>()("ModelFailure", {
+  model: Schema.String,
+  code: Schema.String,
+  retryable: Schema.Boolean,
+  retryAfterMillis: Schema.optionalKey(Schema.Number),
+}) {
+  override get message(): string {
+    return `${this.model}: ${this.code}${this.retryable ? " (may be tried again)" : ""}`
+  }
+}
+
+/**
+ * A model that can be bounded before a call and booked after it.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Model {
+  readonly name: string
+  readonly provider: string
+  /** Absent when nobody knows it: then the model cannot be used under a money cap. */
+  readonly price: Price | undefined
+  /** Input tokens of a request before it is sent, and whether they were counted or estimated. */
+  readonly countInput: (request: Request) => { readonly tokens: number; readonly bound: "counted" | "estimated" }
+  /** Sends one request. It reads `MaxOutputTokens` and `CallHeaders` and reports once through `OnReport`. */
+  readonly call: (request: Request) => Effect.Effect<Reply, ModelFailure>
+}
+
+/**
+ * The model of the current fiber.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export class CurrentModel extends Context.Service<CurrentModel, Model>()("bursar/CurrentModel") {}
+
+/**
+ * The current model from the `LanguageModel` in context, whichever it is.
+ *
+ * `model` is its name and `price` what it costs; without a price it is refused under a money cap. A provider that does
+ * not know Bursar's references may ignore the limit on its output, and its usage is taken from the reply.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layer = (options: {
+  readonly model: string
+  readonly provider?: string
+  readonly price?: Price
+}): Layer.Layer<CurrentModel, never, LanguageModel.LanguageModel> =>
+  Layer.effect(CurrentModel)(Effect.map(LanguageModel.LanguageModel, (service) => fromLanguageModel(service, options)))
+
+/** A {@link Model} that speaks through a `LanguageModel`. */
+export const fromLanguageModel = (
+  service: LanguageModel.LanguageModel,
+  options: { readonly model: string; readonly provider?: string; readonly price?: Price },
+): Model => ({
+  name: options.model,
+  provider: options.provider ?? "custom",
+  price: options.price,
+  countInput: (request) => ({ tokens: Estimate.inputTokens(request), bound: "estimated" }),
+  call: (request) => callOnce(service, options.model, request),
+})
+
+const callOnce = (
+  service: LanguageModel.LanguageModel,
+  model: string,
+  request: Request,
+): Effect.Effect<Reply, ModelFailure> =>
+  Effect.gen(function* () {
+    const report = yield* OnReport
+    let reported = false
+    const once = (one: Report) => {
+      if (!reported) report(one)
+      reported = true
+    }
+    const prompt = Prompt.fromMessages(withoutApprovals(request.messages))
+    const shared = { prompt, toolkit: untouchable(request.tools), ...unresolved }
+    const generate: Effect.Effect<Generated, AiError.AiError> =
+      request.answer === undefined
+        ? (service.generateText(shared as never) as never)
+        : (service.generateObject({ prompt, schema: request.answer.schema, objectName: "answer" } as never) as never)
+    return yield* generate.pipe(
+      Effect.provideService(OnReport, once),
+      Effect.provideService(References.TracerEnabled, false),
+      Effect.tap((reply) =>
+        Effect.sync(() => once({ _tag: "Replied", usage: usageOf(reply.usage), model: undefined })),
+      ),
+      Effect.map(toReply),
+      Effect.catch((error) => failed(error, { model, once })),
+    )
+  }).pipe(Effect.updateContext((context) => Context.omit(ResponseIdTracker.ResponseIdTracker)(context) as never))
+
+const unresolved = { disableToolCallResolution: true, toolCallValidation: "deferred", toolChoice: "auto" } as const
+
+interface Generated {
+  readonly content: ReadonlyArray<Response.AnyPart>
+  readonly text: string
+  readonly finishReason: string
+  readonly usage: Response.Usage
+}
+
+/** A toolkit that declares tools and cannot run them: running is the host's alone. */
+const untouchable = (tools: ReadonlyArray<Tool.Any>): unknown => ({
+  tools: Object.fromEntries(tools.map((tool) => [tool.name, tool])),
+  handle: (name: string) => Effect.die(new Error(`effect/ai must not run the tool ${name}`)),
+})
+
+/** Leaves out approval requests and responses: with them `generateText` would run the approved tools. */
+export const withoutApprovals = (messages: ReadonlyArray<Prompt.Message>): ReadonlyArray<Prompt.Message> =>
+  messages.map((message) => {
+    if (message.role !== "assistant" && message.role !== "tool") return message
+    const parts: ReadonlyArray<{ readonly type: string }> = message.content
+    if (!parts.some(isApproval)) return message
+    return { ...message, content: parts.filter((part) => !isApproval(part)) } as unknown as Prompt.Message
+  })
+
+const isApproval = (part: { readonly type: string }): boolean =>
+  part.type === "tool-approval-request" || part.type === "tool-approval-response"
+
+const toReply = (generated: Generated): Reply => ({
+  text: generated.text,
+  calls: generated.content.flatMap((part) =>
+    part.type === "tool-call" ? [{ id: part.id, name: part.name, params: part.params as unknown }] : [],
+  ),
+  cut: generated.finishReason === "length",
+  finishReason: generated.finishReason,
+})
+
+const usageOf = (usage: Response.Usage): Usage => ({
+  inputTokens: usage.inputTokens.total,
+  cachedInputTokens: usage.inputTokens.cacheRead,
+  cacheWriteInputTokens: usage.inputTokens.cacheWrite,
+  outputTokens: usage.outputTokens.total,
+  reasoningTokens: usage.outputTokens.reasoning,
+})
+
+/** An answer that does not fit its schema is still a reply: its text is kept for the host to judge. */
+const failed = (
+  error: AiError.AiError,
+  options: { readonly model: string; readonly once: (report: Report) => void },
+): Effect.Effect<Reply, ModelFailure> => {
+  const { reason } = error
+  if (reason._tag === "StructuredOutputError") {
+    options.once({ _tag: "Replied", usage: undefined, model: undefined })
+    return Effect.succeed({ text: reason.responseText ?? "", calls: [], cut: false, finishReason: "invalid" })
+  }
+  const retryAfter = reason._tag === "RateLimitError" ? reason.retryAfter : undefined
+  options.once(reportOf(reason))
+  return Effect.fail(
+    new ModelFailure({
+      model: options.model,
+      code: reason._tag,
+      retryable: error.isRetryable,
+      ...(retryAfter === undefined ? {} : { retryAfterMillis: Duration.toMillis(retryAfter) }),
+    }),
+  )
+}
+
+/** What a failure means for billing where the provider did not say so itself. */
+const reportOf = (reason: AiError.AiErrorReason): Report => {
+  switch (reason._tag) {
+    case "RateLimitError":
+    case "QuotaExhaustedError":
+      return { _tag: "Refused", status: 429, retryAfterMillis: undefined }
+    case "AuthenticationError":
+      return { _tag: "Refused", status: 401, retryAfterMillis: undefined }
+    case "InvalidRequestError":
+    case "InvalidUserInputError":
+      return { _tag: "Refused", status: 400, retryAfterMillis: undefined }
+    case "UnsupportedSchemaError":
+    case "ToolConfigurationError":
+      return { _tag: "NotSent" }
+    default:
+      return { _tag: "Lost" }
+  }
+}

@@ -1,0 +1,69 @@
+/**
+ * The words of a trace, in one place. The `gen_ai.*` names are those of OpenTelemetry's semantic conventions for
+ * generative AI (status "Development"); everything the conventions have no word for starts with `bursar.`.
+ *
+ * `gen_ai.usage.*` stands on model-call spans and nowhere else, so that a backend that adds up usage is right.
+ */
+import type { Dimension } from "../budget/Dimension.ts"
+
+/** The version of this list. */
+export const schemaVersion = 1
+
+export const operation = "gen_ai.operation.name"
+export const providerName = "gen_ai.provider.name"
+export const agentName = "gen_ai.agent.name"
+export const agentId = "gen_ai.agent.id"
+export const requestModel = "gen_ai.request.model"
+export const requestMaxTokens = "gen_ai.request.max_tokens"
+export const responseModel = "gen_ai.response.model"
+export const responseFinishReasons = "gen_ai.response.finish_reasons"
+export const usageInputTokens = "gen_ai.usage.input_tokens"
+export const usageOutputTokens = "gen_ai.usage.output_tokens"
+export const usageCacheReadTokens = "gen_ai.usage.cache_read.input_tokens"
+export const usageReasoningTokens = "gen_ai.usage.reasoning.output_tokens"
+export const toolName = "gen_ai.tool.name"
+export const toolCallId = "gen_ai.tool.call.id"
+export const toolType = "gen_ai.tool.type"
+export const errorType = "error.type"
+
+export const runId = "bursar.run.id"
+export const nodeId = "bursar.node.id"
+export const nodePath = "bursar.node.path"
+export const nodeDepth = "bursar.node.depth"
+export const schema = "bursar.schema"
+export const stepIndex = "bursar.step.index"
+export const stepAdmitted = "bursar.admitted"
+export const stepRefused = "bursar.refused"
+export const reserve = "bursar.reserve"
+export const attempt = "bursar.attempt"
+export const stopReason = "bursar.stop.reason"
+export const stopDimension = "bursar.stop.dimension"
+export const result = "bursar.result"
+export const overrun = "bursar.overrun"
+export const uncapped = "bursar.budget.uncapped"
+export const deadlineRemaining = "bursar.deadline.remaining_ms"
+export const holdMoney = "bursar.hold.money_nano_usd"
+export const holdInputTokens = "bursar.hold.input_tokens"
+export const holdOutputTokens = "bursar.hold.output_tokens"
+export const holdBound = "bursar.hold.bound"
+export const cost = "bursar.cost.nano_usd"
+export const certainty = "bursar.usage.certainty"
+export const toolOutcome = "bursar.tool.outcome"
+export const toolEffect = "bursar.tool.effect"
+export const verifyAccepted = "bursar.verify.accepted"
+
+const words: { readonly [D in Dimension]: string } = {
+  steps: "steps",
+  ticks: "ticks",
+  inputTokens: "input_tokens",
+  outputTokens: "output_tokens",
+  money: "money_nano_usd",
+  toolCalls: "tool_calls",
+}
+
+/** The name of a budget attribute of a dimension, such as `bursar.budget.steps.limit`. */
+export const budget = (dimension: Dimension, what: "limit" | "used" | "refunded" | "debt"): string =>
+  `bursar.budget.${words[dimension]}.${what}`
+
+/** What the whole subtree used, beside what the node used itself. */
+export const used = (dimension: Dimension, whose: "own" | "tree"): string => `bursar.${whose}.${words[dimension]}.used`

@@ -1,0 +1,169 @@
+/**
+ * Checking an answer before it counts. A verifier looks at the answer and at what its agent has seen, and names the rules
+ * it applied; the host accepts the answer only if all passed. A rejection is an observation and the run goes on.
+ */
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import type { Attempt, BudgetError, Spent } from "../budget/Budget.ts"
+import type { Rule } from "../event/Event.ts"
+import type { AgentState } from "../state/State.ts"
+
+/**
+ * What is to be checked: the decoded answer, the task, and the state of the agent that gave it.
+ *
+ * @category verifiers
+ * @since 0.1.0
+ */
+export interface Candidate<out A> {
+  readonly answer: A
+  readonly task: string
+  readonly state: AgentState
+}
+
+/**
+ * Pays for a check from the verify reserve.
+ *
+ * **Fails with** `BudgetError` when nothing is left to check with; the run then ends `unverified`.
+ */
+export type Pay = <B, E, R>(attempt: Attempt<B, E, R>) => Effect.Effect<Spent<B, E>, BudgetError, R>
+
+/**
+ * The outcome of a check: accepted if every rule passed.
+ *
+ * @category verifiers
+ * @since 0.1.0
+ */
+export interface Verification {
+  readonly accepted: boolean
+  readonly rules: ReadonlyArray<Rule>
+}
+
+/**
+ * Checks answers of type `A` with services `R`.
+ *
+ * @category verifiers
+ * @since 0.1.0
+ */
+export interface Verifier<in A, out R = never> {
+  readonly name: string
+  readonly check: (candidate: Candidate<A>, pay: Pay) => Effect.Effect<Verification, BudgetError, R>
+}
+
+/**
+ * A verifier from an Effect that yields rules. A check that fails or dies rejects the answer under its own name: an
+ * answer is never accepted by accident.
+ *
+ * @category verifiers
+ * @since 0.1.0
+ */
+export const make = <A, E = never, R = never>(
+  name: string,
+  check: (candidate: Candidate<A>, pay: Pay) => Effect.Effect<ReadonlyArray<Rule>, E | BudgetError, R>,
+): Verifier<A, R> => ({
+  name,
+  check: (candidate, pay) =>
+    Effect.suspend(() => check(candidate, pay)).pipe(
+      Effect.map(verificationOf),
+      Effect.catchCause((cause) => rejectedBy(name, cause)),
+    ),
+})
+
+const verificationOf = (rules: ReadonlyArray<Rule>): Verification => ({
+  accepted: rules.every((rule) => rule.passed),
+  rules,
+})
+
+const rejectedBy = (name: string, cause: Cause.Cause<unknown>): Effect.Effect<Verification, BudgetError> => {
+  const error = Cause.squash(cause)
+  if (Cause.hasInterrupts(cause)) return Effect.failCause(cause as Cause.Cause<never>)
+  if (isBudgetError(error)) return Effect.fail(error)
+  const detail = `the check itself failed: ${error instanceof Error ? error.message : String(error)}`
+  return Effect.succeed(verificationOf([{ name, passed: false, detail }]))
+}
+
+const isBudgetError = (error: unknown): error is BudgetError =>
+  typeof error === "object" && error !== null && "_tag" in error && error._tag === "BudgetError"
+
+/**
+ * Accepts an answer for which `test` gives `true`; a string says what is wrong with it.
+ *
+ * **Example** (An answer of at least three words)
+ *
+ * ```ts
+ * import { Verifier } from "bursar"
+ *
+ * const wordy = Verifier.predicate("three_words", ({ answer }: { answer: string }) =>
+ *   answer.split(" ").length >= 3 || "give at least three words",
+ * )
+ * wordy.name // => "three_words"
+ * ```
+ *
+ * @category verifiers
+ * @since 0.1.0
+ */
+export const predicate = <A>(name: string, test: (candidate: Candidate<A>) => boolean | string): Verifier<A> =>
+  make<A>(name, (candidate) =>
+    Effect.sync(() => {
+      const verdict = test(candidate)
+      const detail = typeof verdict === "string" ? verdict : verdict ? "" : "not fulfilled"
+      return [{ name, passed: verdict === true, detail }]
+    }),
+  )
+
+/**
+ * Accepts an answer that a stricter schema than the agent's own can decode.
+ *
+ * @category verifiers
+ * @since 0.1.0
+ */
+export const schema = <A>(name: string, strict: Schema.Codec<A, unknown>): Verifier<unknown> =>
+  make<unknown, never, never>(name, ({ answer }) =>
+    Schema.decodeUnknownEffect(strict)(answer).pipe(
+      Effect.match({
+        onFailure: (error) => [{ name, passed: false, detail: error.message }],
+        onSuccess: () => [{ name, passed: true, detail: "" }],
+      }),
+    ),
+  )
+
+/**
+ * Accepts what every verifier accepts. They run in order and stop at the first rejection, so put the cheap ones first.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const all = <A, R = never>(...verifiers: ReadonlyArray<Verifier<A, R>>): Verifier<A, R> => ({
+  name: `all(${verifiers.map((one) => one.name).join(", ")})`,
+  check: (candidate, pay) =>
+    Effect.gen(function* () {
+      const rules: Array<Rule> = []
+      for (const verifier of verifiers) {
+        const verification = yield* verifier.check(candidate, pay)
+        rules.push(...verification.rules)
+        if (!verification.accepted) return { accepted: false, rules }
+      }
+      return { accepted: true, rules }
+    }),
+})
+
+/**
+ * Accepts what at least one verifier accepts. They run in order and stop at the first acceptance. With none there is
+ * nothing that could accept.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const any = <A, R = never>(...verifiers: ReadonlyArray<Verifier<A, R>>): Verifier<A, R> => ({
+  name: `any(${verifiers.map((one) => one.name).join(", ")})`,
+  check: (candidate, pay) =>
+    Effect.gen(function* () {
+      const rules: Array<Rule> = []
+      for (const verifier of verifiers) {
+        const verification = yield* verifier.check(candidate, pay)
+        rules.push(...verification.rules)
+        if (verification.accepted) return { accepted: true, rules }
+      }
+      return { accepted: false, rules }
+    }),
+})

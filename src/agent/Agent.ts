@@ -52,6 +52,8 @@ export interface Handle<out A> {
   readonly await: Effect.Effect<Outcome<A>>
   /** Ends the agent and everything below it, and answers with what there is. */
   readonly cancel: Effect.Effect<Outcome<A>>
+  /** Ends one agent of the tree, named by its account, and everything below it; its parent goes on. */
+  readonly cancelAgent: (account: string) => Effect.Effect<void>
   /** Changes the caps of the run: raises at once, lowers to no less than what is spoken for. */
   readonly amend: (caps: Budget.Input) => Effect.Effect<void, Budget.BudgetError>
   /** The books as they stand now. */
@@ -98,6 +100,7 @@ export const spawn = <A, R>(
       run: opened.run.id,
       await: outcome,
       cancel: Effect.andThen(opened.run.cancel(agent.name), outcome),
+      cancelAgent: (account) => opened.run.cancel(account),
       amend: (caps) =>
         Effect.flatMap(read(caps, agent.name), ({ grant }) => {
           const amended = ledger.amend(grant)

@@ -72,7 +72,7 @@ export const span = <A, E, R>(
         const writer = write(made, clock)
         return restore(Effect.withParentSpan(use(writer), made, { captureStackTrace: false })).pipe(
           Effect.onExit((exit) =>
-            Effect.sync(() => made.end(clock.currentTimeNanosUnsafe(), writer.failure ?? withoutText(exit))),
+            Effect.sync(() => made.end(clock.currentTimeNanosUnsafe(), writer.failure ?? withoutText(exit, made))),
           ),
         )
       }),
@@ -100,11 +100,12 @@ const write = (made: Tracer.Span, clock: Clock.Clock): Writer => {
 }
 
 /** A failure's own text may hold what a user or a provider wrote: the span gets its tag alone. */
-const withoutText = <A, E>(exit: Exit.Exit<A, E>): Exit.Exit<unknown, unknown> => {
+const withoutText = <A, E>(exit: Exit.Exit<A, E>, made: Tracer.Span): Exit.Exit<unknown, unknown> => {
   if (Exit.isSuccess(exit)) return exit
   const failed = exit.cause.reasons.find((reason) => reason._tag !== "Interrupt")
   if (failed === undefined) return exit
   const error: unknown = failed._tag === "Fail" ? failed.error : failed.defect
+  made.attribute(Names.errorType, tagOf(error))
   return Exit.fail(new SpanFailure({ sentence: `Ended by ${tagOf(error)}.` }))
 }
 

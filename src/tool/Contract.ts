@@ -6,6 +6,7 @@
  */
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
+import { dual } from "effect/Function"
 import * as Tool from "effect/ai/Tool"
 
 /**
@@ -56,8 +57,9 @@ const Annotation = Context.Reference<Options>("bursar/tool/Contract", { defaultV
  * import * as Schema from "effect/Schema"
  * import * as Tool from "effect/ai/Tool"
  *
- * const Search = Tool.make("search", { parameters: Schema.Struct({ query: Schema.String }) }).pipe(
- *   Contract.annotate({ effect: "read", timeout: "5 seconds" }),
+ * const Search = Contract.annotate(
+ *   Tool.make("search", { parameters: Schema.Struct({ query: Schema.String }) }),
+ *   { effect: "read", timeout: "5 seconds" },
  * )
  * Contract.of(Search).timeoutMillis // => 5000
  * ```
@@ -65,10 +67,10 @@ const Annotation = Context.Reference<Options>("bursar/tool/Contract", { defaultV
  * @category contracts
  * @since 0.1.0
  */
-export const annotate =
-  (options: Options) =>
-  <T extends Tool.Any>(tool: T): T =>
-    tool.annotate(Annotation, options) as unknown as T
+export const annotate: {
+  (options: Options): <T extends Tool.Any>(tool: T) => T
+  <T extends Tool.Any>(tool: T, options: Options): T
+} = dual(2, <T extends Tool.Any>(tool: T, options: Options): T => tool.annotate(Annotation, options) as unknown as T)
 
 /**
  * The contract of a tool, with the defaults filled in.

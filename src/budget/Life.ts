@@ -1,0 +1,131 @@
+/**
+ * The rest of an account's life: moving between reserves, changed caps, the end of new work, and standing still.
+ */
+import * as Result from "effect/Result"
+import * as Accounts from "./Account.ts"
+import type { Account, State } from "./Account.ts"
+import { type Books, notOpen } from "./Books.ts"
+import { add, amounts, type Grant, map, nonZero, subtract, validate } from "./Dimension.ts"
+import { payDebt } from "./Cover.ts"
+import { isZero } from "./Dimension.ts"
+import type { Refusal } from "./Refusal.ts"
+import type { Reserve } from "./Reserve.ts"
+import { clamp, endOf, shift, type Window } from "./Window.ts"
+
+const ok = Result.succeed
+
+/** Moves what is free in a reserve to a senior one. **Fails with** `Insufficient`, `NotOpen`, `InvalidAmount`. */
+export const move = (
+  books: Books,
+  id: string,
+  between: { readonly from: Reserve; readonly to: Reserve },
+  wanted: Grant,
+): Result.Result<Account, Refusal> => {
+  const { from, to } = between
+  const refused = (reason: Refusal) => books.refused("move", id, id, reason)
+  const valid = validate(wanted, "move")
+  if (Result.isFailure(valid)) return refused(valid.failure)
+  const self = books.account(id)
+  if (self.state !== "Open") return refused(notOpen(self))
+  const vector = Accounts.missingIn(self, to, add(amounts(Accounts.availableIn(self, to)), amounts(valid.success)))
+  const shortages = Accounts.shortagesOf(self, from, vector)
+  if (shortages.length > 0) return refused({ _tag: "Insufficient", shortages })
+  const moved = Accounts.move(self, from, to, vector)
+  books.put(moved)
+  books.record({ _tag: "Moved", account: id, from, to, amounts: nonZero(vector) })
+  return ok(moved)
+}
+
+/**
+ * Changes the caps of the root: raises at once into explore, lowers to no less than what is used, held, carved or kept
+ * in a senior reserve. A dimension left out stays as it is.
+ */
+export const amend = (books: Books, id: string, caps: Grant): Result.Result<Account, Refusal> => {
+  const self = books.account(id)
+  const valid = validate(caps, "amend")
+  if (Result.isFailure(valid)) return books.refused("amend", self.id, self.id, valid.failure)
+  if (self.state === "Closed") return books.refused("amend", self.id, self.id, notOpen(self))
+  const before = Accounts.granted(self)
+  const fund = self.funds.explore
+  const change = map((d) => {
+    const cap = valid.success[d]
+    if (cap === undefined || !self.caps[d]) return 0
+    return Math.max(cap - before[d], -Accounts.free(fund, d))
+  })
+  const amended = Accounts.withFund(self, "explore", { ...fund, allocated: add(fund.allocated, change) })
+  books.put(amended)
+  books.record({
+    _tag: "Amended",
+    account: self.id,
+    from: nonZero(before),
+    to: nonZero(Accounts.granted(amended)),
+    wanted: valid.success,
+  })
+  payDebts(books)
+  return ok(books.account(id))
+}
+
+/**
+ * Ends new work in an account and everything below it, top down. With `closingWork` the verification and the wrap-up
+ * may still be paid; without, nothing new may start. The first cause stays.
+ */
+export const freeze = (books: Books, id: string, cause: string, options?: { readonly closingWork?: boolean }): void => {
+  const closingWork = options?.closingWork ?? false
+  const state: State = closingWork ? "Frozen" : "Draining"
+  let changed = false
+  books.walk(id, (self) => {
+    if (self.state === "Closed" || self.state === "Draining" || self.state === state) return
+    changed = true
+    books.put({ ...self, state, cause: self.state === "Frozen" ? self.cause : cause })
+  })
+  if (changed) books.record({ _tag: "Frozen", account: id, cause, closingWork })
+}
+
+/** Stops holds, carves and the time of an account and everything below it. **Fails with** `NotOpen`. */
+export const pause = (books: Books, id: string, cause: string): Result.Result<Account, Refusal> => {
+  if (books.account(id).state !== "Open") return books.refused("pause", id, id, notOpen(books.account(id)))
+  const pausedAtMillis = books.nowMillis()
+  books.walk(id, (self) => {
+    if (self.state === "Open") books.put({ ...self, state: "Paused", cause: id, pausedAtMillis })
+  })
+  books.record({ _tag: "Paused", account: id, cause })
+  return ok(books.account(id))
+}
+
+/**
+ * Lets a paused account go on. Its deadline, and those below it, move by the time it was paused, but not past the
+ * point at which its parent must go on. **Fails with** `NotOpen` when it is not paused itself.
+ */
+export const resume = (books: Books, id: string): Result.Result<Account, Refusal> => {
+  const paused = books.account(id)
+  if (paused.state !== "Paused" || paused.cause !== id) return books.refused("resume", id, id, notOpen(paused))
+  const pausedMillis = books.nowMillis() - paused.pausedAtMillis!
+  books.walk(id, (self) => {
+    if (self.state !== "Paused" || self.cause !== id) return
+    const window = self.window === undefined ? undefined : within(books, self, shift(self.window, pausedMillis))
+    books.put({ ...self, state: "Open", cause: "", pausedAtMillis: undefined, window })
+  })
+  books.record({ _tag: "Resumed", account: id, pausedMillis })
+  return ok(books.account(id))
+}
+
+/** Whatever has become free on the path of a debtor pays its debt first. */
+export const payDebts = (books: Books): void => {
+  for (const id of books.debtors) {
+    const before = books.account(id)
+    const paid = payDebt(books.pathOf(id))
+    if (paid.sources.length === 0) continue
+    for (const account of paid.path) books.put(account)
+    const after = books.account(id)
+    if (isZero(after.debt)) books.debtors.delete(id)
+    const amount = nonZero(subtract(before.debt, after.debt))
+    books.record({ _tag: "DebtPaid", account: id, paid: amount, covered: paid.sources })
+  }
+}
+
+/** A window cut off where the parent must go on. */
+const within = (books: Books, self: Account, window: Window): Window => {
+  const parent = self.parent === undefined ? undefined : books.account(self.parent.id)
+  const limit = parent === undefined ? undefined : endOf(parent.window, self.parent!.reserve)
+  return limit === undefined ? window : clamp(window, limit)
+}

@@ -1,0 +1,419 @@
+/**
+ * Plays a case on a virtual clock: its script becomes models, tools, children and a verifier of Bursar.
+ */
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Schema from "effect/Schema"
+import { TestClock } from "effect/testing"
+import * as Tool from "effect/ai/Tool"
+import * as Toolkit from "effect/ai/Toolkit"
+import {
+  Agent,
+  Budget,
+  Contract,
+  type Event,
+  Journal,
+  Policy,
+  type Price,
+  type Proposal,
+  Verifier,
+} from "../../src/index.ts"
+import { ScriptedModel } from "../../src/testing/index.ts"
+import type { Axes, Case, Child, Reserves, Tool as ToolScript, Turn, Usage } from "./Case.ts"
+
+/** What a case came to. */
+export interface Played {
+  readonly outcome: Agent.Outcome<string>
+  readonly events: ReadonlyArray<Event.Recorded>
+  readonly requests: ReadonlyArray<ScriptedModel.Sent>
+  readonly sideEffects: number
+  readonly pastScript: number
+  readonly wallMillis: number
+}
+
+const nanoPerMicro = 1_000
+const picoPerMicro = 1_000_000
+
+export const grantOf = (axes: Axes): Budget.Grant => ({
+  ...(axes.steps === undefined ? {} : { steps: axes.steps }),
+  ...(axes.ticks === undefined ? {} : { ticks: axes.ticks }),
+  ...(axes.in === undefined ? {} : { inputTokens: axes.in }),
+  ...(axes.out === undefined ? {} : { outputTokens: axes.out }),
+  ...(axes.uusd === undefined ? {} : { money: axes.uusd * nanoPerMicro }),
+  ...(axes.tool_calls === undefined ? {} : { toolCalls: axes.tool_calls }),
+})
+
+const inputOf = (axes: Axes): Budget.Input => {
+  const { money, ...counters } = grantOf(axes)
+  return {
+    ...counters,
+    money: money === undefined ? undefined : Budget.formatMoney(money),
+    wallClock: axes.wall_ms,
+  }
+}
+
+const reservesOf = (reserves: Reserves | undefined): Agent.Reserves => ({
+  output: grantOf(reserves?.output ?? {}),
+  verify: grantOf(reserves?.verify ?? {}),
+  retry: grantOf(reserves?.retry ?? {}),
+  outputMillis: reserves?.output?.wall_ms ?? 0,
+  verifyMillis: reserves?.verify?.wall_ms ?? 0,
+})
+
+const priceOf = (one: Case): Price.Price | undefined => {
+  const price = one.prices[one.model]
+  if (price === null || price === undefined) return undefined
+  return {
+    inputPicoUsd: price.in * picoPerMicro,
+    cachedInputPicoUsd: (price.cached ?? price.in) * picoPerMicro,
+    cacheWriteInputPicoUsd: (price.written ?? price.in) * picoPerMicro,
+    outputPicoUsd: price.out * picoPerMicro,
+  }
+}
+
+/** Usage as a provider of the exclusive style reports it, brought to Bursar's inclusive one. */
+const normalised = (usage: Usage) => {
+  const exclusive = usage.style === "exclusive"
+  const [cached, written] = [usage.cached ?? 0, usage.written ?? 0]
+  return {
+    input: usage.in + (exclusive ? cached + written : 0),
+    output: usage.out + (exclusive ? (usage.reasoning ?? 0) : 0),
+    cached,
+    written,
+  }
+}
+
+const faults: Readonly<Record<string, (turn: Turn) => NonNullable<ScriptedModel.Turn["fault"]>>> = {
+  http_429: (turn) => ({
+    status: 429,
+    ...(turn.retry_after_ms === undefined ? {} : { retryAfterMillis: turn.retry_after_ms }),
+  }),
+  http_500: () => ({ status: 500 }),
+  timeout: () => "timeout",
+  truncated_stream: () => "cut",
+}
+
+const turnOf = (turn: Turn): ScriptedModel.Turn => {
+  const fault = turn.fault === undefined ? undefined : faults[turn.fault]?.(turn)
+  const usage = turn.usage === undefined || turn.usage === null ? null : normalised(turn.usage)
+  return {
+    ...(turn.text === undefined ? {} : { text: turn.text }),
+    ...(turn.calls === undefined
+      ? {}
+      : {
+          calls: turn.calls.map((call) => ({
+            id: call.ref ?? call.id,
+            name: call.tool,
+            params: call.bad_args ?? call.args ?? {},
+          })),
+        }),
+    ...(fault === undefined ? {} : { fault }),
+    ...(turn.finish === undefined ? {} : { finishReason: turn.finish }),
+    usage: turn.fault === "usage_missing" ? null : usage,
+    countedInput: turn.est_in ?? usage?.input ?? 0,
+    millis: turn.ms ?? 0,
+  }
+}
+
+interface Script {
+  readonly turns: ReadonlyArray<Turn>
+  readonly wrapUp: Turn | undefined
+}
+
+/** One scripted conversation: the turns in order, and the wrap-up when it is asked for. */
+class Conversation {
+  readonly turns: ScriptedModel.Scripted
+  readonly wrapUp: ScriptedModel.Scripted | undefined
+  readonly #script: Script
+  readonly #one: Case
+
+  constructor(script: Script, one: Case) {
+    const price = priceOf(one)
+    const options = { name: one.model, ...(price === undefined ? {} : { price }) }
+    this.#script = script
+    this.#one = one
+    this.turns = ScriptedModel.make(script.turns.map(turnOf), options)
+    this.wrapUp = script.wrapUp === undefined ? undefined : ScriptedModel.make([turnOf(script.wrapUp)], options)
+  }
+
+  policy(purpose: string): Policy.Policy {
+    const closing = purpose === "wrap_up" && this.wrapUp !== undefined
+    const scripted = closing ? this.wrapUp! : this.turns
+    const turn = closing ? this.#script.wrapUp : this.#script.turns[this.turns.requests.length]
+    const { max_out, min_out } = this.#one.limits ?? {}
+    const max = turn?.max_out ?? max_out ?? turn?.usage?.out ?? 0
+    return Policy.fromModel(scripted.model, { maxOutputTokens: max, minOutputTokens: min_out ?? max })
+  }
+}
+
+/** A case on the stage: its conversations, its tools and their effects. */
+class Stage {
+  readonly one: Case
+  readonly conversations: Array<Conversation> = []
+  readonly effects = new Set<string>()
+  readonly #attempts = new Map<string, number>()
+  readonly tools: ReadonlyArray<ToolScript>
+  readonly toolkit: Toolkit.Toolkit<{}>
+
+  constructor(one: Case) {
+    this.one = one
+    const all = [one, ...Object.values(one.children ?? {})].flatMap((agent) => agent.tools ?? [])
+    this.tools = [...new Map(all.map((tool) => [tool.name, tool])).values()]
+    this.toolkit = this.toolkitOf(this.tools)
+  }
+
+  toolkitOf(tools: ReadonlyArray<ToolScript>): Toolkit.Toolkit<{}> {
+    return Toolkit.make(...tools.map(toolOf)) as never
+  }
+
+  get handlers(): Layer.Layer<never> {
+    const handlers = Object.fromEntries(
+      this.tools.map((tool) => [
+        tool.name,
+        (params: unknown, at: { toolCallId: string }) => this.#run(tool, params, at.toolCallId),
+      ]),
+    )
+    return this.toolkit.toLayer(handlers as never) as never
+  }
+
+  /** A policy that plays the script anew for each run of its agent. */
+  policy(script: Script): Policy.Policy {
+    const running = new WeakMap<object, Conversation>()
+    const conversationOf = (view: Policy.View): Conversation => {
+      const known = running.get(view.turns)
+      if (known !== undefined) return known
+      const made = new Conversation(script, this.one)
+      running.set(view.turns, made)
+      this.conversations.push(made)
+      return made
+    }
+    return {
+      name: "script",
+      wrapUpNeeds: (view) => {
+        const conversation = conversationOf(view)
+        return conversation.wrapUp === undefined
+          ? Effect.succeed({ steps: 1, ticks: 1 })
+          : conversation.policy("wrap_up").wrapUpNeeds(view)
+      },
+      attempt: (view, terms) =>
+        Effect.map(conversationOf(view).policy(view.purpose).attempt(view, terms), (attempt) => ({
+          ...attempt,
+          use: (hold) =>
+            Effect.map(attempt.use(hold), (decision) => ({ ...decision, proposal: spawning(decision.proposal) })),
+        })),
+    }
+  }
+
+  verifier(): Verifier.Verifier<string> | undefined {
+    const { verifier } = this.one
+    if (verifier === undefined) return undefined
+    let asked = 0
+    const judge = ScriptedModel.make(
+      verifier.verdicts.map((text) => turnOf({ text, ...verifier })),
+      { name: this.one.model, ...(priceOf(this.one) === undefined ? {} : { price: priceOf(this.one)! }) },
+    )
+    const max = verifier.max_out ?? this.one.limits?.max_out ?? 0
+    const policy = Policy.fromModel(judge.model, { maxOutputTokens: max, minOutputTokens: max })
+    return Verifier.make<string, unknown>("verdict", ({ task }, pay) =>
+      Effect.gen(function* () {
+        const verdict = verifier.verdicts[asked++]
+        if (verifier.kind === "model") {
+          const terms = { reserve: "verify", attempt: 1, moneyIsCapped: false }
+          yield* pay(yield* policy.attempt(judgement(task), terms))
+        }
+        return [{ name: "verdict", passed: verdict === "pass", detail: verdict ?? "no verdict left" }]
+      }),
+    )
+  }
+
+  #run(tool: ToolScript, params: unknown, call: string): Effect.Effect<unknown, string> {
+    return Effect.suspend(() => {
+      const attempt = this.#attempts.get(tool.name) ?? 0
+      this.#attempts.set(tool.name, attempt + 1)
+      const behaviour = tool.behave[Math.min(attempt, tool.behave.length - 1)] ?? "ok"
+      const happen = Effect.sync(() => {
+        if (tool.effect === true) this.effects.add(keyOf(tool, params, call, this.effects.size))
+      })
+      const wait = Effect.sleep(tool.ms ?? 0)
+      const result = tool.results?.[Math.min(attempt, tool.results.length - 1)] ?? `${tool.name} done`
+      switch (behaviour) {
+        case "transient":
+        case "permanent":
+          return Effect.andThen(wait, Effect.fail(`${tool.name}: ${behaviour} failure`))
+        case "hang":
+          return Effect.never
+        case "effect_then_hang":
+          return wait.pipe(Effect.andThen(happen), Effect.andThen(Effect.never))
+        case "big":
+          return wait.pipe(Effect.andThen(happen), Effect.as("x".repeat((tool.result_tokens ?? 1000) * 4)))
+        default:
+          return wait.pipe(Effect.andThen(happen), Effect.as(result))
+      }
+    })
+  }
+}
+
+/** What a judge sees: the task alone; its verdict is scripted. */
+const judgement = (task: string): Policy.View => ({
+  agent: "judge",
+  instructions: "Judge the answer.",
+  task,
+  turns: [],
+  step: 1,
+  purpose: "explore",
+  tools: [],
+  answer: Agent.make("judge").answer as Policy.View["answer"],
+  left: { explore: {}, retry: {}, verify: {}, output: {} },
+  leftMillis: undefined,
+})
+
+const keyOf = (tool: ToolScript, params: unknown, call: string, count: number): string => {
+  switch (tool.idem) {
+    case "args":
+      return `${tool.name}:${JSON.stringify(params)}`
+    case "none":
+      return `${tool.name}:#${count}`
+    default:
+      return `${tool.name}:${call}:${JSON.stringify(params)}`
+  }
+}
+
+const toolOf = (tool: ToolScript): Tool.Any =>
+  Contract.annotate(
+    Tool.make(tool.name, {
+      parameters: Schema.Record(Schema.String, Schema.Unknown),
+      success: Schema.Unknown,
+      failure: Schema.String,
+    }),
+    {
+      effect: tool.effect === true ? "write" : "read",
+      costNanoUsd: (tool.uusd ?? 0) * nanoPerMicro,
+      ...(tool.timeout_ms === undefined ? {} : { timeout: tool.timeout_ms }),
+      ...(tool.volatile === undefined ? {} : { volatile: tool.volatile }),
+    },
+  )
+
+/** In the cases a child is started by a tool `spawn`; in Bursar each child is a tool of its own. */
+const spawning = (proposal: Proposal.Proposal): Proposal.Proposal =>
+  proposal._tag !== "Call"
+    ? proposal
+    : {
+        ...proposal,
+        calls: proposal.calls.map((call) => {
+          const child = call.tool === "spawn" ? (call.params as { child?: unknown } | undefined)?.child : undefined
+          return typeof child === "string" ? { ...call, tool: child, params: { task: child } } : call
+        }),
+      }
+
+const spawned = (turns: ReadonlyArray<Turn>): ReadonlyArray<string> => [
+  ...new Set(
+    turns
+      .flatMap((turn) => turn.calls ?? [])
+      .flatMap((call) => {
+        const child = call.tool === "spawn" ? call.args?.["child"] : undefined
+        return typeof child === "string" ? [child] : []
+      }),
+  ),
+]
+
+const settingsOf = (one: Case): Partial<Omit<Agent.Settings, "wrapUp">> => ({
+  backoffMillis: 0,
+  modelRetries: one.limits?.model_retries ?? 2,
+  noProgress: one.limits?.no_progress,
+  concurrency: { calls: 1000, effects: "concurrent" },
+})
+
+const childOf = (stage: Stage, name: string, above: ReadonlyArray<string>): Agent.Child => {
+  const child: Child = stage.one.children![name]!
+  const { ask } = child
+  const agent = Agent.make(name, {
+    policy: stage.policy({ turns: child.turns, wrapUp: child.wrap_up }),
+    toolkit: stage.toolkitOf(child.tools ?? []),
+    reserves: reservesOf(child.reserves),
+    settings: settingsOf(stage.one),
+    children: childrenOf(stage, child.turns, [...above, name]),
+  })
+  return Agent.asTool(agent, {
+    atLeast: grantOf(child.min ?? {}),
+    ...(ask === "even"
+      ? {}
+      : { ask: grantOf(ask), ...(ask.wall_ms === undefined ? {} : { wallClockMillis: ask.wall_ms }) }),
+  }) as Agent.Child
+}
+
+const childrenOf = (
+  stage: Stage,
+  turns: ReadonlyArray<Turn>,
+  above: ReadonlyArray<string>,
+): ReadonlyArray<Agent.Child> =>
+  spawned(turns)
+    .filter((name) => stage.one.children?.[name] !== undefined && !above.includes(name))
+    .map((name) => childOf(stage, name, above))
+
+/** The longest a case may take in virtual time. */
+const curtain = "7 days"
+
+export const play = (one: Case): Effect.Effect<Played, Budget.BudgetError> =>
+  Effect.gen(function* () {
+    const stage = new Stage(one)
+    const verify = stage.verifier()
+    const root = Agent.make("root", {
+      policy: stage.policy({ turns: one.turns, wrapUp: one.wrap_up }),
+      toolkit: stage.toolkitOf(one.tools ?? []),
+      reserves: reservesOf(one.reserves),
+      settings: settingsOf(one),
+      children: childrenOf(stage, one.turns, []),
+      ...(verify === undefined ? {} : { verify }),
+    })
+    const events: Array<Event.Recorded> = []
+    let amend: (() => void) | undefined
+    const journal = Journal.tap(Journal.toArray(events), ({ event }) => {
+      if (one.amend !== undefined && endsStep(event, one.amend.after_step, events)) amend?.()
+    })
+    const outcome = yield* Effect.scoped(
+      Effect.gen(function* () {
+        const handle = yield* Agent.spawn(root, one.title, { budget: inputOf(one.budget), runId: one.id })
+        amend = () => {
+          amend = undefined
+          Effect.runSync(handle.amend(inputOf(one.amend!.budget)))
+        }
+        if (one.cancel_at !== undefined) {
+          const { agent, ms } = one.cancel_at
+          yield* TestClock.adjust(ms)
+          if (agent === "root") return yield* handle.cancel
+          const rows = yield* handle.statement
+          const target = rows.find((row) => row.name === agent && row.state !== "Closed")
+          if (target !== undefined) yield* handle.cancelAgent(target.account)
+        }
+        yield* TestClock.adjust(curtain)
+        return yield* handle.await
+      }),
+    ).pipe(Effect.provideService(Journal.Journal, journal), Effect.provide(stage.handlers))
+    const ended = events.find(({ event }) => event._tag === "RunEnded")
+    const [first] = stage.conversations
+    return {
+      outcome,
+      events,
+      requests: [...(first?.turns.requests ?? []), ...(first?.wrapUp?.requests ?? [])],
+      sideEffects: stage.effects.size,
+      pastScript: stage.conversations.reduce(
+        (sum, one) => sum + one.turns.pastScript() + (one.wrapUp?.pastScript() ?? 0),
+        0,
+      ),
+      wallMillis: ended?.atMillis ?? Infinity,
+    }
+  }).pipe(Effect.provide(TestClock.layer()))
+
+/** The last event of a step of the root: its last result, or its decision where it called nothing. */
+const endsStep = (event: Event.Event, step: number, events: ReadonlyArray<Event.Recorded>): boolean => {
+  if (!("agent" in event) || event.agent !== "root" || !("step" in event) || event.step !== step) return false
+  if (event._tag === "Decided") return event.kind !== "call"
+  if (event._tag !== "CallEnded") return false
+  const decided = events
+    .map((one) => one.event)
+    .find((one) => one._tag === "Decided" && one.agent === "root" && one.step === step)
+  const ended = events.filter(
+    (one) => one.event._tag === "CallEnded" && one.event.agent === "root" && one.event.step === step,
+  )
+  return decided?._tag === "Decided" && ended.length === (decided.calls ?? []).length
+}

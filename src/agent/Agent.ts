@@ -12,7 +12,7 @@ import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
 import * as Budget from "../budget/Budget.ts"
 import * as Content from "../event/Content.ts"
-import { Journal } from "../journal/Journal.ts"
+import { Journal, type JournalError } from "../journal/Journal.ts"
 import type { Ending } from "../loop/Loop.ts"
 import type { Agent } from "./Definition.ts"
 import { drive } from "./Drive.ts"
@@ -66,7 +66,8 @@ export interface Handle<out A> {
  * Interrupting it (a timeout around it, a race it lost) ends everything below it; then there is no value, but the journal
  * is complete and every account is closed.
  *
- * **Fails with** `BudgetError` when the budget is not valid or does not cover one answer; nothing was spent then.
+ * **Fails with** `BudgetError` when the budget is not valid or does not cover one answer, `JournalError` when the journal
+ * cannot be opened; nothing was spent then.
  *
  * @category running
  * @since 0.1.0
@@ -75,7 +76,7 @@ export const run = <A, R>(
   agent: Agent<A, R>,
   task: string,
   options: RunOptions,
-): Effect.Effect<Outcome<A>, Budget.BudgetError, R> =>
+): Effect.Effect<Outcome<A>, Budget.BudgetError | JournalError, R> =>
   Effect.scoped(Effect.flatMap(open(agent, task, options), (opened) => opened.toEnd))
 
 /**
@@ -90,7 +91,7 @@ export const spawn = <A, R>(
   agent: Agent<A, R>,
   task: string,
   options: RunOptions,
-): Effect.Effect<Handle<A>, Budget.BudgetError, R | Scope.Scope> =>
+): Effect.Effect<Handle<A>, Budget.BudgetError | JournalError, R | Scope.Scope> =>
   Effect.gen(function* () {
     const opened = yield* open(agent, task, options)
     const { ledger } = opened.run
@@ -120,7 +121,7 @@ const open = <A, R>(
   agent: Agent<A, R>,
   task: string,
   options: RunOptions,
-): Effect.Effect<Opened<A, R>, Budget.BudgetError, Scope.Scope> =>
+): Effect.Effect<Opened<A, R>, Budget.BudgetError | JournalError, Scope.Scope> =>
   Effect.gen(function* () {
     const { grant, wallClockMillis } = yield* read(options.budget, agent.name)
     const journal = yield* Journal

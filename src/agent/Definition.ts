@@ -107,7 +107,7 @@ export const make = <
 ): Agent<A, RP | RV | RC | Tool.HandlersFor<Tools>> => {
   type R = RP | RV | RC | Tool.HandlersFor<Tools>
   const { verify, reserves } = options
-  const verifier = verify !== undefined
+  const check = verify?.needs
   return {
     name: checkedName(name),
     instructions: options.instructions ?? "",
@@ -116,8 +116,8 @@ export const make = <
     children: options.children ?? [],
     answer: Answer.make((options.answer ?? Schema.String) as Schema.Codec<A, unknown>),
     verifier: verify,
-    reserves: planOf(reserves, verifier),
-    window: windowOf(reserves, verifier),
+    reserves: planOf(reserves, check),
+    window: windowOf(reserves, verify !== undefined),
     settings: { ...defaultSettings, ...options.settings, wrapUp: keepsOutput(reserves) },
   }
 }
@@ -129,9 +129,10 @@ const checkedName = (name: string): string => {
   return name
 }
 
-const planOf = (reserves: Reserves | undefined, verifier: boolean): Plan => {
-  if (reserves === undefined) return forAgent({ verifier })
-  if ("shares" in reserves) return forAgent({ verifier, shares: reserves.shares })
+/** A check that costs nothing needs nothing kept for it: its share joins explore. */
+const planOf = (reserves: Reserves | undefined, check: Grant | undefined): Plan => {
+  if (reserves === undefined) return forAgent({ check })
+  if ("shares" in reserves) return forAgent({ check, shares: reserves.shares })
   const { output, verify, retry } = reserves
   return { _tag: "Explicit", output, verify, retry }
 }

@@ -84,23 +84,26 @@ export type Plan =
 export const undivided: Plan = { _tag: "Explicit" }
 
 /**
- * The default plan of an agent: default shares, one step and one tick kept for the answer, and for the check where
- * there is a verifier.
+ * The default plan of an agent: default shares, and one step and one tick kept for the answer. `check` is what one check
+ * of an answer needs; without any the verify share joins explore.
  *
  * @category reserves
  * @since 0.1.0
  */
 export const forAgent = (options: {
-  readonly verifier: boolean
+  readonly check?: Grant | undefined
   readonly answer?: Grant
   readonly shares?: Shares
-}): Plan => ({
-  _tag: "Shares",
-  shares: options.shares ?? defaultShares,
-  verifier: options.verifier,
-  answer: { steps: 1, ticks: 1, ...options.answer },
-  check: options.verifier ? { steps: 1, ticks: 1 } : {},
-})
+}): Plan => {
+  const check = options.check ?? {}
+  return {
+    _tag: "Shares",
+    shares: options.shares ?? defaultShares,
+    verifier: Object.values(check).some((amount) => amount > 0),
+    answer: { steps: 1, ticks: 1, ...options.answer },
+    check,
+  }
+}
 
 /** `percent` of `amount`, rounded down, exact up to 2^53 - 1. */
 const floorShare = (amount: number, percent: number): number =>

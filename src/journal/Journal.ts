@@ -7,6 +7,7 @@
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import type { Event, Recorded } from "../event/Event.ts"
 
@@ -27,13 +28,28 @@ export interface Log {
 }
 
 /**
+ * The log of a run cannot be opened; the run has not started.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class JournalError extends Schema.TaggedError<JournalError>()("JournalError", {
+  location: Schema.String,
+  reason: Schema.String,
+}) {
+  override get message(): string {
+    return `the journal ${this.location} cannot be written (${this.reason}): give a folder that can be`
+  }
+}
+
+/**
  * Opens the log of a run. The default keeps nothing once the run has ended.
  *
  * @category journal
  * @since 0.1.0
  */
 export interface Journal {
-  readonly open: (run: string) => Effect.Effect<Log, never, Scope.Scope>
+  readonly open: (run: string) => Effect.Effect<Log, JournalError, Scope.Scope>
 }
 
 /** Numbers events and hands them to a sink. */

@@ -19,6 +19,9 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import { OpenAI } from "openai"
+import * as Model from "../model/Model.ts"
+import type { CurrentModel } from "../model/Model.ts"
+import type { Price } from "../model/Price.ts"
 import * as Provider from "../model/Provider.ts"
 import { send } from "./internal/call.ts"
 import type { Target } from "./internal/failure.ts"
@@ -44,10 +47,13 @@ export interface Options {
   readonly organization?: string | undefined
   /** Sent as `OpenAI-Project`. */
   readonly project?: string | undefined
+  /** What the model costs. Without it, it cannot be used under a cap on money. */
+  readonly price?: Price | undefined
 }
 
 /**
- * Provides a `LanguageModel` that asks OpenAI, or whatever speaks the Responses protocol at `baseUrl`.
+ * Provides a `LanguageModel`, and with it the current model of Bursar's agents, that asks OpenAI or whatever speaks the
+ * Responses protocol at `baseUrl`.
  *
  * Each call reads `MaxOutputTokens` (sent as `max_output_tokens`; OpenAI refuses less than 16), `CallHeaders` and
  * `OnReport` from the calling fiber. Nothing is stored at the provider; tool calls may come in parallel. A tool's
@@ -88,11 +94,15 @@ export interface Options {
  * @category layers
  * @since 0.1.0
  */
-export const layer = (options: Options): Layer.Layer<LanguageModel.LanguageModel> =>
-  Layer.effect(LanguageModel.LanguageModel, make(options))
+export const layer = (options: Options): Layer.Layer<LanguageModel.LanguageModel | CurrentModel> =>
+  Model.layer({
+    model: options.model,
+    provider: "openai",
+    ...(options.price === undefined ? {} : { price: options.price }),
+  }).pipe(Layer.provideMerge(Layer.effect(LanguageModel.LanguageModel, make(options))))
 
 /**
- * Provides the same `LanguageModel`, configured by `OPENAI_API_KEY`, `OPENAI_BASE_URL` (optional) and
+ * Provides the same, configured by `OPENAI_API_KEY`, `OPENAI_BASE_URL` (optional) and
  * `OPENAI_MODEL` (`gpt-5-mini` when absent). A `model` given here wins over `OPENAI_MODEL`.
  *
  * **Fails with** `ConfigError` when the key is missing or empty.
@@ -117,14 +127,13 @@ export const layer = (options: Options): Layer.Layer<LanguageModel.LanguageModel
  */
 export const layerConfig = (
   options: Omit<Partial<Options>, "apiKey" | "baseUrl"> = {},
-): Layer.Layer<LanguageModel.LanguageModel, Config.ConfigError> =>
-  Layer.effect(
-    LanguageModel.LanguageModel,
+): Layer.Layer<LanguageModel.LanguageModel | CurrentModel, Config.ConfigError> =>
+  Layer.unwrap(
     Effect.gen(function* () {
       const apiKey = yield* Config.schema(Schema.Redacted(Schema.NonEmptyString), "OPENAI_API_KEY")
       const baseUrl = yield* Config.option(Config.NonEmptyString("OPENAI_BASE_URL"))
       const model = options.model ?? (yield* Config.withDefault(Config.NonEmptyString("OPENAI_MODEL"), "gpt-5-mini"))
-      return yield* make({ ...options, apiKey, model, baseUrl: Option.getOrUndefined(baseUrl) })
+      return layer({ ...options, apiKey, model, baseUrl: Option.getOrUndefined(baseUrl) })
     }),
   )
 

@@ -5,7 +5,16 @@
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import type { Attempt, BudgetError, Spent } from "../budget/Budget.ts"
+import {
+  add,
+  amounts,
+  type Attempt,
+  type BudgetError,
+  type Grant,
+  nonZero,
+  type Spent,
+  zero,
+} from "../budget/Budget.ts"
 import type { Rule } from "../event/Event.ts"
 import type { AgentState } from "../state/State.ts"
 
@@ -47,11 +56,13 @@ export interface Verification {
  */
 export interface Verifier<in A, out R = never> {
   readonly name: string
+  /** What one check costs at least; kept for it in the verify reserve. Nothing for a check that only computes. */
+  readonly needs: Grant
   readonly check: (candidate: Candidate<A>, pay: Pay) => Effect.Effect<Verification, BudgetError, R>
 }
 
 /**
- * A verifier from an Effect that yields rules. A check that fails or dies rejects the answer under its own name: an
+ * A verifier from an Effect that yields rules. One that pays for its checks says in `needs` what one takes at least. A check that fails or dies rejects the answer under its own name: an
  * answer is never accepted by accident.
  *
  * @category verifiers
@@ -60,8 +71,10 @@ export interface Verifier<in A, out R = never> {
 export const make = <A, E = never, R = never>(
   name: string,
   check: (candidate: Candidate<A>, pay: Pay) => Effect.Effect<ReadonlyArray<Rule>, E | BudgetError, R>,
+  options: { readonly needs?: Grant } = {},
 ): Verifier<A, R> => ({
   name,
+  needs: options.needs ?? {},
   check: (candidate, pay) =>
     Effect.suspend(() => check(candidate, pay)).pipe(
       Effect.map(verificationOf),
@@ -127,6 +140,9 @@ export const schema = <A>(name: string, strict: Schema.Codec<A, unknown>): Verif
     ),
   )
 
+const sumOfNeeds = (verifiers: ReadonlyArray<{ readonly needs: Grant }>): Grant =>
+  nonZero(verifiers.reduce((sum, one) => add(sum, amounts(one.needs)), zero))
+
 /**
  * Accepts what every verifier accepts. They run in order and stop at the first rejection, so put the cheap ones first.
  *
@@ -135,6 +151,7 @@ export const schema = <A>(name: string, strict: Schema.Codec<A, unknown>): Verif
  */
 export const all = <A, R = never>(...verifiers: ReadonlyArray<Verifier<A, R>>): Verifier<A, R> => ({
   name: `all(${verifiers.map((one) => one.name).join(", ")})`,
+  needs: sumOfNeeds(verifiers),
   check: (candidate, pay) =>
     Effect.gen(function* () {
       const rules: Array<Rule> = []
@@ -156,6 +173,7 @@ export const all = <A, R = never>(...verifiers: ReadonlyArray<Verifier<A, R>>): 
  */
 export const any = <A, R = never>(...verifiers: ReadonlyArray<Verifier<A, R>>): Verifier<A, R> => ({
   name: `any(${verifiers.map((one) => one.name).join(", ")})`,
+  needs: sumOfNeeds(verifiers),
   check: (candidate, pay) =>
     Effect.gen(function* () {
       const rules: Array<Rule> = []

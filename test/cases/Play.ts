@@ -353,7 +353,7 @@ const childrenOf = (
 /** The longest a case may take in virtual time. */
 const curtain = "7 days"
 
-export const play = (one: Case): Effect.Effect<Played, Budget.BudgetError> =>
+export const play = (one: Case): Effect.Effect<Played, Budget.BudgetError | Journal.JournalError> =>
   Effect.gen(function* () {
     const stage = new Stage(one)
     const verify = stage.verifier()

@@ -3,6 +3,7 @@ import * as Effect from "effect/Effect"
 import type * as AiError from "effect/ai/AiError"
 import * as LanguageModel from "effect/ai/LanguageModel"
 import * as Redacted from "effect/Redacted"
+import type * as Model from "../../src/model/Model.ts"
 import type { Report } from "../../src/model/Provider.ts"
 import * as Provider from "../../src/model/Provider.ts"
 import * as OpenAi from "../../src/openai/OpenAi.ts"
@@ -12,7 +13,9 @@ export const key = "sk-test-0123456789abcdef"
 /** Runs `effect` against the server at `baseUrl`, its reports into `reports`. */
 export const asking =
   (baseUrl: string, reports: Array<Report> = [], options: Partial<OpenAi.Options> = {}) =>
-  <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, Exclude<R, LanguageModel.LanguageModel>> =>
+  <A, E, R>(
+    effect: Effect.Effect<A, E, R>,
+  ): Effect.Effect<A, E, Exclude<R, LanguageModel.LanguageModel | Model.CurrentModel>> =>
     effect.pipe(
       Effect.provide(OpenAi.layer({ model: "gpt-test", apiKey: Redacted.make(key), baseUrl, ...options })),
       Effect.provideService(Provider.OnReport, (report) => void reports.push(report)),

@@ -23,6 +23,7 @@ import * as Option from "effect/Option"
 import * as Argument from "effect/cli/Argument"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
+import { Budget } from "../src/index.ts"
 import { Otel } from "../src/otel/index.ts"
 import { type Done, run } from "./research/Job.ts"
 import { budgetTables, endings, eventLine, reportText } from "./research/Table.ts"
@@ -153,6 +154,16 @@ const wrongInput = new Set([
   "JournalError",
 ])
 
+const flagOf: Readonly<Record<string, string>> = { wallClock: "wall-clock", toolCalls: "tool-calls" }
+
+/** One sentence for the user, in the words of the command line. */
+const sentenceOf = (error: unknown): string => {
+  if (!(error instanceof Error)) return String(error)
+  if (!(error instanceof Budget.BudgetError) || error.reason._tag !== "InvalidAmount") return error.message
+  const { field, value, remedy } = error.reason
+  return `--${flagOf[field] ?? field} is ${value}: ${remedy}`
+}
+
 const program = command.pipe(
   Command.run({ version: "0.1.0" }),
   Effect.provide(Layer.mergeAll(NodeServices.layer, Otel.layerConfig({}))),
@@ -162,6 +173,6 @@ const exit = await Effect.runPromiseExit(program)
 if (Exit.isFailure(exit)) {
   const error: unknown = Cause.squash(exit.cause)
   const tag = typeof error === "object" && error !== null && "_tag" in error ? String(error._tag) : ""
-  if (tag !== "ShowHelp") console.error(error instanceof Error ? error.message : String(error))
+  if (tag !== "ShowHelp") console.error(sentenceOf(error))
   process.exitCode = wrongInput.has(tag) || tag === "ShowHelp" ? 2 : 1
 }

@@ -19,5 +19,7 @@ export default defineConfig({
     exclude: ["**/node_modules/**", "**/.tmp/**"],
     // What a passing test prints is noise; what a failing one prints is not.
     silent: "passed-only",
+    // Some tests start whole processes, on machines that may be busy with others.
+    testTimeout: 60_000,
   },
 })

@@ -175,7 +175,7 @@ const naming = (folder: string) =>
  * **Fails with** `DocsNotFound`, `DocsNotFolder` or `DocsUnreadable` when the folder itself cannot be used, and with
  * `DocsEmpty` when no file in it can. A single bad file never fails the load; it is listed in `skipped`.
  */
-export const load = Effect.fn("research.Corpus.load")(function* (folder: string, options: LoadOptions = {}) {
+export const load = Effect.fnUntraced(function* (folder: string, options: LoadOptions = {}) {
   const limits = { maxFileBytes: 2_000_000, maxTotalBytes: 64_000_000, ...options }
   const root = yield* rootOf(folder).pipe(naming(folder))
   const { found, skipped } = yield* list(root).pipe(naming(folder))

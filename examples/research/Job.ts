@@ -5,7 +5,7 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
-import { Agent, Budget, type Event, Journal, Price } from "../../src/index.ts"
+import { Agent, type Budget, type Event, Journal, Price } from "../../src/index.ts"
 import { FileJournal } from "../../src/node/index.ts"
 import { OpenAi } from "../../src/openai/index.ts"
 import * as Result from "effect/Result"
@@ -80,7 +80,7 @@ export const run = (options: Options) =>
     const agent = options.useModel ? modelTeam(team) : plainTeam(team)
     const start = Effect.gen(function* () {
       const journal = yield* Journal.Journal
-      const handle = yield* Agent.spawn(agent as Agent.Agent<Report, never>, options.question, {
+      const handle = yield* Agent.spawn(agent as Agent.Agent<Report>, options.question, {
         budget: options.budget,
       }).pipe(Effect.provideService(Journal.Journal, Journal.tap(journal, options.onEvent)))
       const watch = yield* Effect.forkChild(Effect.andThen(options.cancelled, handle.cancel))

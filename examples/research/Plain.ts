@@ -6,6 +6,7 @@ import { Policy, Proposal, type State } from "../../src/index.ts"
 import * as Answer from "./Answer.ts"
 import type * as Quote from "./Quote.ts"
 import type * as Search from "./Search.ts"
+import { counted } from "./Table.ts"
 
 /** How many lines around a passage are read, and how many findings a researcher and the report hold. */
 const around = 3
@@ -96,7 +97,7 @@ const best = (lists: ReadonlyArray<ReadonlyArray<Quote.Finding>>): ReadonlyArray
 const summaryOf = (findings: ReadonlyArray<Quote.Finding>): string => {
   if (findings.length === 0) return "Nothing found: the documents do not answer this question."
   const files = new Set(findings.map((one) => one.file)).size
-  return `${findings.length} passages in ${files} ${files === 1 ? "file" : "files"} speak about the question.`
+  return `What the documents say about the question: ${counted(findings.length, "passage")} in ${counted(files, "file")}.`
 }
 
 /** Every part that was not looked into, or not to the end, and why. */

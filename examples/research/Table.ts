@@ -1,7 +1,7 @@
 /**
  * What a person reads of a run: its events as they happen, the report, and the books of the tree.
  */
-import { Agent, Budget, type Event } from "../../src/index.ts"
+import { type Agent, Budget, type Event } from "../../src/index.ts"
 import type * as Corpus from "./Corpus.ts"
 import type { Report } from "./Team.ts"
 
@@ -76,11 +76,16 @@ export const endings = (ends: ReadonlyArray<Agent.AgentEnd>): string =>
     ...ends.map((end) => [end.agent, end.reason, end.result, String(end.steps)]),
   ]).join("\n")
 
+/** "1 file", "2 files". */
+export const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? "" : "s"}`
+
 /** The report with its citations. */
 export const reportText = (question: string, report: Report, corpus: Corpus.Corpus): string =>
   [
     `Question: ${question}`,
-    `Documents: ${corpus.root} (${corpus.files.length} files)`,
+    `Documents: ${corpus.root} (${counted(corpus.files.length, "file")})`,
+    ...corpus.skipped.map((one) => `Skipped: ${one.path} (${one.reason})`),
+    ...corpus.duplicates.map((one) => `Counted once: ${one.path} is the same as ${one.of}`),
     "",
     report.summary,
     ...report.findings.flatMap((finding, index) => [

@@ -4,7 +4,8 @@
  */
 import { Budget, type Event } from "../../src/index.ts"
 import type { Case, Expectation } from "./Case.ts"
-import { grantOf, type Played } from "./Play.ts"
+import type { Played } from "./Play.ts"
+import { grantOf, nanoPerMicro } from "./Script.ts"
 
 const axisWords: Readonly<Record<string, string>> = {
   "budget:input_tokens": "budget:in",
@@ -13,8 +14,6 @@ const axisWords: Readonly<Record<string, string>> = {
 }
 
 const stopWord = (reason: string): string => axisWords[reason] ?? reason
-
-const nanoPerMicro = 1_000
 
 /** Every difference, in words; empty when the case is as expected. */
 export const differences = (one: Case, played: Played): ReadonlyArray<string> => [
@@ -27,7 +26,9 @@ export const differences = (one: Case, played: Played): ReadonlyArray<string> =>
   ...lawsBroken(one, played),
 ]
 
-const differs = (what: string, expected: unknown, actual: unknown): ReadonlyArray<string> =>
+type Value = string | number | boolean | undefined
+
+const differs = (what: string, expected: Value, actual: Value): ReadonlyArray<string> =>
   expected === undefined || expected === actual ? [] : [`${what}: expected ${String(expected)}, got ${String(actual)}`]
 
 const compareOutcome = (expect: Expectation, { outcome }: Played): ReadonlyArray<string> => {

@@ -2,24 +2,15 @@
  * Plays a case on a virtual clock: its script becomes models, tools, children and a verifier of Bursar.
  */
 import * as Effect from "effect/Effect"
-import * as Layer from "effect/Layer"
+import type * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import { TestClock } from "effect/testing"
 import * as Tool from "effect/ai/Tool"
 import * as Toolkit from "effect/ai/Toolkit"
-import {
-  Agent,
-  Budget,
-  Contract,
-  type Event,
-  Journal,
-  Policy,
-  type Price,
-  type Proposal,
-  Verifier,
-} from "../../src/index.ts"
+import { Agent, type Budget, Contract, type Event, Journal, Policy, type Proposal, Verifier } from "../../src/index.ts"
 import { ScriptedModel } from "../../src/testing/index.ts"
-import type { Axes, Case, Child, Reserves, Tool as ToolScript, Turn, Usage } from "./Case.ts"
+import type { Case, Child, Tool as ToolScript, Turn } from "./Case.ts"
+import { grantOf, inputOf, nanoPerMicro, priceOf, reservesOf, turnOf } from "./Script.ts"
 
 /** What a case came to. */
 export interface Played {
@@ -29,90 +20,6 @@ export interface Played {
   readonly sideEffects: number
   readonly pastScript: number
   readonly wallMillis: number
-}
-
-const nanoPerMicro = 1_000
-const picoPerMicro = 1_000_000
-
-export const grantOf = (axes: Axes): Budget.Grant => ({
-  ...(axes.steps === undefined ? {} : { steps: axes.steps }),
-  ...(axes.ticks === undefined ? {} : { ticks: axes.ticks }),
-  ...(axes.in === undefined ? {} : { inputTokens: axes.in }),
-  ...(axes.out === undefined ? {} : { outputTokens: axes.out }),
-  ...(axes.uusd === undefined ? {} : { money: axes.uusd * nanoPerMicro }),
-  ...(axes.tool_calls === undefined ? {} : { toolCalls: axes.tool_calls }),
-})
-
-const inputOf = (axes: Axes): Budget.Input => {
-  const { money, ...counters } = grantOf(axes)
-  return {
-    ...counters,
-    money: money === undefined ? undefined : Budget.formatMoney(money),
-    wallClock: axes.wall_ms,
-  }
-}
-
-const reservesOf = (reserves: Reserves | undefined): Agent.Reserves => ({
-  output: grantOf(reserves?.output ?? {}),
-  verify: grantOf(reserves?.verify ?? {}),
-  retry: grantOf(reserves?.retry ?? {}),
-  outputMillis: reserves?.output?.wall_ms ?? 0,
-  verifyMillis: reserves?.verify?.wall_ms ?? 0,
-})
-
-const priceOf = (one: Case): Price.Price | undefined => {
-  const price = one.prices[one.model]
-  if (price === null || price === undefined) return undefined
-  return {
-    inputPicoUsd: price.in * picoPerMicro,
-    cachedInputPicoUsd: (price.cached ?? price.in) * picoPerMicro,
-    cacheWriteInputPicoUsd: (price.written ?? price.in) * picoPerMicro,
-    outputPicoUsd: price.out * picoPerMicro,
-  }
-}
-
-/** Usage as a provider of the exclusive style reports it, brought to Bursar's inclusive one. */
-const normalised = (usage: Usage) => {
-  const exclusive = usage.style === "exclusive"
-  const [cached, written] = [usage.cached ?? 0, usage.written ?? 0]
-  return {
-    input: usage.in + (exclusive ? cached + written : 0),
-    output: usage.out + (exclusive ? (usage.reasoning ?? 0) : 0),
-    cached,
-    written,
-  }
-}
-
-const faults: Readonly<Record<string, (turn: Turn) => NonNullable<ScriptedModel.Turn["fault"]>>> = {
-  http_429: (turn) => ({
-    status: 429,
-    ...(turn.retry_after_ms === undefined ? {} : { retryAfterMillis: turn.retry_after_ms }),
-  }),
-  http_500: () => ({ status: 500 }),
-  timeout: () => "timeout",
-  truncated_stream: () => "cut",
-}
-
-const turnOf = (turn: Turn): ScriptedModel.Turn => {
-  const fault = turn.fault === undefined ? undefined : faults[turn.fault]?.(turn)
-  const usage = turn.usage === undefined || turn.usage === null ? null : normalised(turn.usage)
-  return {
-    ...(turn.text === undefined ? {} : { text: turn.text }),
-    ...(turn.calls === undefined
-      ? {}
-      : {
-          calls: turn.calls.map((call) => ({
-            id: call.ref ?? call.id,
-            name: call.tool,
-            params: call.bad_args ?? call.args ?? {},
-          })),
-        }),
-    ...(fault === undefined ? {} : { fault }),
-    ...(turn.finish === undefined ? {} : { finishReason: turn.finish }),
-    usage: turn.fault === "usage_missing" ? null : usage,
-    countedInput: turn.est_in ?? usage?.input ?? 0,
-    millis: turn.ms ?? 0,
-  }
 }
 
 interface Script {
@@ -137,9 +44,9 @@ class Conversation {
   }
 
   policy(purpose: string): Policy.Policy {
-    const closing = purpose === "wrap_up" && this.wrapUp !== undefined
-    const scripted = closing ? this.wrapUp! : this.turns
-    const turn = closing ? this.#script.wrapUp : this.#script.turns[this.turns.requests.length]
+    const closing = purpose === "wrap_up" ? this.wrapUp : undefined
+    const scripted = closing ?? this.turns
+    const turn = closing === undefined ? this.#script.turns[this.turns.requests.length] : this.#script.wrapUp
     const { max_out, min_out } = this.#one.limits ?? {}
     const max = turn?.max_out ?? max_out ?? turn?.usage?.out ?? 0
     return Policy.fromModel(scripted.model, { maxOutputTokens: max, minOutputTokens: min_out ?? max })
@@ -333,12 +240,12 @@ const childOf = (stage: Stage, name: string, above: ReadonlyArray<string>): Agen
     settings: settingsOf(stage.one),
     children: childrenOf(stage, child.turns, [...above, name]),
   })
-  return Agent.asTool(agent, {
+  return Agent.asTool<string, never>(agent, {
     atLeast: grantOf(child.min ?? {}),
     ...(ask === "even"
       ? {}
       : { ask: grantOf(ask), ...(ask.wall_ms === undefined ? {} : { wallClockMillis: ask.wall_ms }) }),
-  }) as Agent.Child
+  })
 }
 
 const childrenOf = (

@@ -18,6 +18,7 @@ import type { Agent } from "./Definition.ts"
 import { drive } from "./Drive.ts"
 import type { Outcome } from "./Outcome.ts"
 import { Run } from "./Run.ts"
+import type { Restore } from "../tool/Executor.ts"
 
 export { asTool, make } from "./Definition.ts"
 export type { Agent, Child, ChildOptions, Options, Reserves } from "./Definition.ts"
@@ -77,7 +78,9 @@ export const run = <A, R>(
   task: string,
   options: RunOptions,
 ): Effect.Effect<Outcome<A>, Budget.BudgetError | JournalError, R> =>
-  Effect.scoped(Effect.flatMap(open(agent, task, options), (opened) => opened.toEnd))
+  Effect.uninterruptibleMask((restore) =>
+    Effect.scoped(Effect.flatMap(open(agent, task, options), (opened) => opened.toEnd(restore))),
+  )
 
 /**
  * Starts an agent as the root of a tree in the background of a scope; closing the scope cancels it.
@@ -93,28 +96,46 @@ export const spawn = <A, R>(
   options: RunOptions,
 ): Effect.Effect<Handle<A>, Budget.BudgetError | JournalError, R | Scope.Scope> =>
   Effect.gen(function* () {
-    const opened = yield* open(agent, task, options)
+    const { opened, fiber } = yield* start(agent, task, options)
     const { ledger } = opened.run
-    const fiber = yield* Effect.forkScoped(opened.toEnd, { startImmediately: true })
     const outcome = Fiber.join(fiber)
     return {
       run: opened.run.id,
       await: outcome,
       cancel: Effect.andThen(opened.run.cancel(agent.name), outcome),
       cancelAgent: (account) => opened.run.cancel(account),
-      amend: (caps) =>
-        Effect.flatMap(read(caps, agent.name), ({ grant }) => {
-          const amended = ledger.amend(grant)
-          const purse = { ledger, account: agent.name }
-          return Result.isFailure(amended) ? Effect.fail(Budget.errorOf(purse, "amend", amended.failure)) : Effect.void
-        }),
+      amend: (caps) => Effect.flatMap(read(caps, agent.name), ({ grant }) => amend(ledger, grant)),
       statement: Effect.sync(() => Budget.statement(ledger)),
     }
   })
 
+/** A run that has ended has written its last entry: nothing is added, not even a refusal. */
+const amend = (ledger: Budget.Ledger, caps: Budget.Grant): Effect.Effect<void, Budget.BudgetError> =>
+  Effect.suspend(() => {
+    const { id, path, state, cause } = ledger.root
+    const amended =
+      state === "Closed"
+        ? Result.fail<Budget.Refusal>({ _tag: "NotOpen", account: path, state: "closed", cause })
+        : ledger.amend(caps)
+    const failed = (reason: Budget.Refusal) => Effect.fail(Budget.errorOf({ ledger, account: id }, "amend", reason))
+    return Result.isFailure(amended) ? failed(amended.failure) : Effect.void
+  })
+
+/** Nothing may come between the open account and the fiber that will close it. */
+const start = <A, R>(agent: Agent<A, R>, task: string, options: RunOptions) =>
+  Effect.uninterruptible(
+    Effect.gen(function* () {
+      const opened = yield* open(agent, task, options)
+      const toEnd = opened.toEnd(Effect.interruptible)
+      const fiber = yield* Effect.forkScoped(toEnd, { startImmediately: true, uninterruptible: true })
+      return { opened, fiber }
+    }),
+  )
+
 interface Opened<A, R> {
   readonly run: Run
-  readonly toEnd: Effect.Effect<Outcome<A>, never, R>
+  /** Runs to the end and closes the account, on every exit; it has to be started before any interruption. */
+  readonly toEnd: (restore: Restore) => Effect.Effect<Outcome<A>, never, R>
 }
 
 const open = <A, R>(
@@ -141,20 +162,22 @@ const open = <A, R>(
       ...(options.limits === undefined ? {} : { limits: options.limits }),
     })
     if (Result.isFailure(ledger)) {
+      log.record({ _tag: "RunEnded", agent: account, reason: "refused_at_open", result: "none" })
       yield* log.flush
       return yield* new Budget.BudgetError({ operation: "open", account, reason: ledger.failure })
     }
     const run = new Run({ log, ledger: ledger.success })
-    const toEnd = drive(agent, task, { run, account }).pipe(
-      Effect.ensuring(
-        Effect.suspend(() => {
-          const { reason, result } = run.endOf(account)
-          log.record({ _tag: "RunEnded", agent: account, reason, result })
-          return log.flush
-        }),
-      ),
-      Effect.map((ending) => outcomeOf(ending, run)),
-    )
+    const toEnd = (restore: Restore) =>
+      drive(agent, task, { run, account, restore }).pipe(
+        Effect.ensuring(
+          Effect.suspend(() => {
+            const { reason, result } = run.endOf(account)
+            log.record({ _tag: "RunEnded", agent: account, reason, result })
+            return log.flush
+          }),
+        ),
+        Effect.map((ending) => outcomeOf(ending, run)),
+      )
     return { run, toEnd }
   })
 

@@ -51,17 +51,17 @@ const asJson = (text: string): unknown =>
 
 type Carved = Map<string, Result.Result<Budget.Account, Budget.Refusal>>
 
-/** Fixed asks first, in order; then equal parts of what is left for the others. */
+/** Fixed asks first, in order, among all that are still to be carved; then equal parts of what is left for the others. */
 const carveAll = <R>(ledger: Budget.Ledger, parent: string, wishes: ReadonlyArray<Wish<R>>): Carved => {
   const carved: Carved = new Map()
   const explore = exploreOf(ledger, parent)
-  wishes.forEach((wish, index) => {
+  for (const wish of wishes) {
     const { ask } = wish.child
-    if (ask === undefined) return
-    const rest = equalPart(exploreOf(ledger, parent), wishes.length - index)
+    if (ask === undefined) continue
+    const rest = equalPart(exploreOf(ledger, parent), wishes.length - carved.size)
     const grant = { ...rest, ...ask }
     carved.set(wish.id, ledger.carve(parent, { ...openingOf(wish), ask: { _tag: "Exactly", grant }, charge }))
-  })
+  }
   const even = wishes.filter((wish) => wish.child.ask === undefined)
   const results = ledger.carveAll(
     parent,
@@ -91,13 +91,11 @@ const equalPart = (left: Budget.Grant, count: number): Budget.Grant =>
   perCapped(left, (amount, d) => Math.floor((amount - count * (charge[d] ?? 0)) / count))
 
 const mostOf = <R>(child: Child<R>, explore: Budget.Grant): { readonly most?: Budget.Grant } => {
-  const { sharePercent } = child
-  if (sharePercent === undefined) return {}
+  const { shareMillionths } = child
+  if (shareMillionths === undefined) return {}
+  const [million, rest] = [1_000_000, (amount: number) => ((amount % 1_000_000) * shareMillionths) / 1_000_000]
   return {
-    most: perCapped(
-      explore,
-      (amount) => Math.floor(amount / 100) * sharePercent + Math.floor(((amount % 100) * sharePercent) / 100),
-    ),
+    most: perCapped(explore, (amount) => Math.floor(amount / million) * shareMillionths + Math.floor(rest(amount))),
   }
 }
 

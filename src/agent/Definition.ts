@@ -59,12 +59,16 @@ export interface Child<out R = never> {
   readonly tool: Tool.Any
   // Nothing outside looks into the answer of a child: it travels encoded.
   readonly agent: Agent<never, R>
-  /** Per cent of the parent's explore, as it stands when the batch of spawns is admitted; an equal part without it. */
-  readonly sharePercent: number | undefined
+  /** Millionths of the parent's explore, as it stands when the batch of spawns is admitted; an equal part without it. */
+  readonly shareMillionths: number | undefined
   readonly ask: Grant | undefined
   readonly atLeast: Grant
   readonly wallClockMillis: number | undefined
 }
+
+// An index signature instead of the empty type would make every handler a requirement.
+// oxlint-disable-next-line typescript/no-generated-empty-object-type
+type NoTools = Record<never, never>
 
 /** Options of {@link make}. */
 export interface Options<A, RP, RV, RC, Tools extends Record<string, Tool.Any>> {
@@ -100,20 +104,23 @@ export const make = <
   RP = CurrentModel,
   RV = never,
   RC = never,
-  Tools extends Record<string, Tool.Any> = Record<never, never>,
+  // oxlint-disable-next-line typescript/no-generated-empty-object-type -- no tools, so no handlers are needed
+  Tools extends Record<string, Tool.Any> = NoTools,
 >(
   name: string,
   options: Options<A, RP, RV, RC, Tools> = {},
 ): Agent<A, RP | RV | RC | Tool.HandlersFor<Tools>> => {
   type R = RP | RV | RC | Tool.HandlersFor<Tools>
   const { verify, reserves } = options
+  const [tools, children] = [Object.values(options.toolkit?.tools ?? {}), options.children ?? []]
+  checkTools(name, [...tools, ...children.map((child) => child.tool)])
   const check = verify?.needs
   return {
     name: checkedName(name),
     instructions: options.instructions ?? "",
     policy: (options.policy ?? Policy.model()) as Policy.Policy<R>,
-    tools: Object.values(options.toolkit?.tools ?? {}),
-    children: options.children ?? [],
+    tools,
+    children,
     answer: Answer.make((options.answer ?? Schema.String) as Schema.Codec<A, unknown>),
     verifier: verify,
     reserves: planOf(reserves, check),
@@ -127,6 +134,15 @@ const checkedName = (name: string): string => {
     throw new Error(`the agent name ${JSON.stringify(name)} must be 1 to 64 letters, digits, "_" or "-"`)
   }
   return name
+}
+
+/** A call names its tool, so a name stands for one tool, child or the end of the run, and no more. */
+const checkTools = (agent: string, tools: ReadonlyArray<Tool.Any>): void => {
+  const known = new Set([Answer.finishTool])
+  for (const { name } of tools) {
+    if (known.has(name)) throw new Error(`the agent ${agent} has two tools of the name ${name}: rename one`)
+    known.add(name)
+  }
 }
 
 /** A check that costs nothing needs nothing kept for it: its share joins explore. */
@@ -185,7 +201,8 @@ const TaskParameters = Schema.Struct({ task: Schema.String })
  */
 export const asTool = <A, R>(agent: Agent<A, R>, options: ChildOptions = {}): Child<R> => {
   const { share } = options
-  if (share !== undefined && !(share > 0 && share <= 1)) {
+  const shareMillionths = share === undefined ? undefined : Math.round(share * 1_000_000)
+  if (shareMillionths !== undefined && !(shareMillionths > 0 && shareMillionths <= 1_000_000)) {
     throw new Error(`the share of ${agent.name} is ${share}: give a number above 0 and up to 1`)
   }
   return {
@@ -195,7 +212,7 @@ export const asTool = <A, R>(agent: Agent<A, R>, options: ChildOptions = {}): Ch
       success: Schema.Unknown,
     }),
     agent: agent as unknown as Agent<never, R>,
-    sharePercent: share === undefined ? undefined : Math.floor(share * 100),
+    shareMillionths,
     ask: options.ask,
     atLeast: options.atLeast ?? {},
     wallClockMillis: options.wallClockMillis,

@@ -18,45 +18,48 @@ import * as Loop from "../loop/Loop.ts"
 import type { Machine } from "../loop/Machine.ts"
 import * as Names from "../telemetry/Names.ts"
 import * as Trace from "../telemetry/Trace.ts"
-import type { ChildResult, OpenedChild } from "../tool/Executor.ts"
+import type { ChildResult, OpenedChild, Restore } from "../tool/Executor.ts"
 import * as ToolSet from "../tool/ToolSet.ts"
 import { delegateOf } from "./Children.ts"
 import type { Agent } from "./Definition.ts"
 import type { Run } from "./Run.ts"
 
-/** Runs an agent to its end and closes its account. */
+/**
+ * Runs an agent to its end and closes its account.
+ *
+ * It must start in the region that opened the account, and that region must not be interruptible: nothing may come
+ * between an open account and the one who closes it. Only the wait for the end is interruptible, through `restore`.
+ */
 export const drive = <A, R>(
   agent: Agent<A, R>,
   task: string,
-  at: { readonly run: Run; readonly account: string },
+  at: { readonly run: Run; readonly account: string; readonly restore: Restore },
 ): Effect.Effect<Loop.Ending<A>, never, R> =>
   Trace.span(`invoke_agent ${agent.name}`, { attributes: atStart(agent, at) }, (span) =>
-    Effect.uninterruptibleMask((restore) =>
-      Effect.gen(function* () {
-        const machine = yield* prepare(agent, task, at)
-        const { run, account } = at
-        run.log.record({
-          _tag: "AgentStarted",
-          agent: account,
-          name: agent.name,
-          policy: agent.policy.name,
-          task: Content.fromText(task),
-        })
-        const fiber = yield* Effect.forkChild(Effect.interruptible(Loop.run(machine)))
-        run.started(account, fiber)
-        const exit = yield* restore(Fiber.await(fiber)).pipe(
-          Effect.onInterrupt(() => run.cancel(account)),
-          Effect.exit,
-        )
-        const ended = Exit.isSuccess(exit) ? exit.value : yield* Fiber.await(fiber)
-        const ending = close(machine, ended, at)
-        span.attributes(atEnd(ending, at))
-        if (isError(ending.reason, ending.result)) span.fail(`bursar.${ending.reason}`, sentenceOf(ending.reason))
-        yield* run.log.flush
-        if (Exit.isFailure(ended) && !Cause.hasInterruptsOnly(ended.cause)) return yield* ended
-        return ending
-      }),
-    ),
+    Effect.gen(function* () {
+      const machine = yield* prepare(agent, task, at)
+      const { run, account } = at
+      run.log.record({
+        _tag: "AgentStarted",
+        agent: account,
+        name: agent.name,
+        policy: agent.policy.name,
+        task: Content.fromText(task),
+      })
+      const fiber = yield* Effect.forkChild(Effect.interruptible(Loop.run(machine)))
+      run.started(account, fiber)
+      const exit = yield* at.restore(Fiber.await(fiber)).pipe(
+        Effect.onInterrupt(() => run.cancel(account)),
+        Effect.exit,
+      )
+      const ended = Exit.isSuccess(exit) ? exit.value : yield* Fiber.await(fiber)
+      const ending = close(machine, ended, at)
+      span.attributes(atEnd(ending, at))
+      if (isError(ending.reason, ending.result)) span.fail(`bursar.${ending.reason}`, sentenceOf(ending.reason))
+      yield* run.log.flush
+      if (Exit.isFailure(ended) && !Cause.hasInterruptsOnly(ended.cause)) return yield* ended
+      return ending
+    }),
   ).pipe(Effect.provideService(Trace.Facts, factsOf(agent, at)))
 
 const prepare = <A, R>(
@@ -90,22 +93,23 @@ const close = <A, R>(
 ): Loop.Ending<A> => {
   const { run, account } = at
   const ending = Exit.isSuccess(exit) ? exit.value : Loop.interrupted(machine, whyInterrupted(exit.cause))
-  const { answer } = ending
+  const answer = ending.answer === undefined ? undefined : machine.answer.encode(ending.answer)
+  const { steps } = machine.state.control
   run.log.record({
     _tag: "AgentEnded",
     agent: account,
     reason: ending.reason,
     result: ending.result,
-    steps: machine.step,
+    steps,
     overran: run.ledger.account(account).overran,
-    ...(answer === undefined ? {} : { answer: Content.fromJson(machine.answer.encode(answer)) }),
+    ...(answer === undefined ? {} : { answer: Content.fromJson(answer) }),
   })
   run.ended(account, {
     agent: account,
     name: machine.name,
     reason: ending.reason,
     result: ending.result,
-    steps: machine.step,
+    steps,
     detail: ending.detail,
   })
   Result.getOrThrowWith(run.ledger.close(account), (refusal) => {
@@ -115,8 +119,10 @@ const close = <A, R>(
 }
 
 /** A loop that breaks down is a defect; the books say so before it goes on. */
-const whyInterrupted = (cause: Cause.Cause<never>): StopReason =>
-  Cause.hasInterruptsOnly(cause) ? "cancelled" : "tool_error"
+const whyInterrupted = (cause: Cause.Cause<never>): { readonly reason: StopReason; readonly detail: string } =>
+  Cause.hasInterruptsOnly(cause)
+    ? { reason: "cancelled", detail: "interrupted" }
+    : { reason: "tool_error", detail: `the loop broke down: ${ToolSet.messageOfCause(cause)}` }
 
 // --- children
 
@@ -127,10 +133,11 @@ const opening = <R>(
   from: { readonly run: Run; readonly words: string; readonly context: Context.Context<R> },
 ): OpenedChild => ({
   account,
-  run: drive(child, from.words, { run: from.run, account }).pipe(
-    Effect.map((ending) => childResult(child, account, ending)),
-    Effect.updateContext((current: Context.Context<never>) => Context.merge(from.context, current)),
-  ),
+  run: (restore) =>
+    drive(child, from.words, { run: from.run, account, restore }).pipe(
+      Effect.map((ending) => childResult(child, account, ending)),
+      Effect.updateContext((current: Context.Context<never>) => Context.merge(from.context, current)),
+    ),
   abandon: Effect.sync(() => {
     from.run.ledger.freeze(account, "cancelled")
     Result.getOrThrow(from.run.ledger.close(account))
@@ -138,7 +145,8 @@ const opening = <R>(
 })
 
 const childResult = <R>(child: Agent<never, R>, account: string, ending: Loop.Ending<never>): ChildResult => {
-  const answer = ending.answer === undefined ? {} : { answer: child.answer.encode(ending.answer) }
+  const encoded = ending.answer === undefined ? undefined : child.answer.encode(ending.answer)
+  const answer = encoded === undefined ? {} : { answer: encoded }
   const text = ending.text === undefined ? {} : { text: ending.text }
   if (ending.reason === "completed") {
     return { child: account, outcome: "ok", data: { status: "completed", ...answer }, error: undefined }

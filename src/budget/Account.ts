@@ -19,6 +19,7 @@ import {
   type Dimension,
   type Grant,
   map,
+  maximum,
   min,
   nonZero,
   onlyCapped,
@@ -69,6 +70,8 @@ export interface Account {
   /** Why it is paused, frozen or draining; the first cause stays. */
   readonly cause: string
   readonly pausedAtMillis: number | undefined
+  /** The account whose pause stopped this one: itself or one above it. */
+  readonly pausedBy: string | undefined
   readonly caps: Capped
   readonly funds: PerReserve<Fund>
   /** What each reserve got at the opening; senior reserves only shrink by their own use or a cover. */
@@ -103,6 +106,7 @@ export const make = (options: {
   state: "Open",
   cause: "",
   pausedAtMillis: undefined,
+  pausedBy: undefined,
   caps: capped(options.grant),
   funds: {
     explore: fund(options.allocated.explore),
@@ -157,6 +161,15 @@ const total = (self: Account, f: (fund: Fund) => Amounts): Amounts =>
 /** The whole grant: what was given at the opening, plus what was topped up, amended or used to cover since. */
 export const granted = (self: Account): Amounts => total(self, (fund) => fund.allocated)
 
+/** Whether every sum of an account is still exact; only a bill of absurd size can bring one past 2^53 - 1. */
+export const isExact = (self: Account): boolean =>
+  reserves.every((reserve) =>
+    dimensions.every((d) => {
+      const { allocated, carved, used } = self.funds[reserve]
+      return Math.max(allocated[d], carved[d], used[d]) <= maximum
+    }),
+  )
+
 /** Own use and that of closed children. */
 export const used = (self: Account): Amounts => total(self, (fund) => fund.used)
 
@@ -206,11 +219,26 @@ export const hold = (
 export const missingIn = (self: Account, reserve: Reserve, amounts: Amounts): Amounts =>
   reserve === "explore" ? zero : map((d) => (self.caps[d] ? Math.max(0, amounts[d] - free(self.funds[reserve], d)) : 0))
 
-/** Every dimension in which `amounts` does not fit. */
-export const shortagesOf = (self: Account, reserve: Reserve, amounts: Amounts): ReadonlyArray<Shortage> => {
+/** Every dimension in which `amounts` does not fit a reserve and what it may borrow. */
+export const shortagesOf = (self: Account, reserve: Reserve, amounts: Amounts): ReadonlyArray<Shortage> =>
+  shortages(self, { reserve, amounts, most: (dimension) => reachable(self, reserve, dimension) })
+
+/** Every dimension in which `amounts` does not fit a reserve alone. */
+export const shortagesWithin = (self: Account, reserve: Reserve, amounts: Amounts): ReadonlyArray<Shortage> =>
+  shortages(self, { reserve, amounts, most: (dimension) => available(self, reserve, dimension) })
+
+const shortages = (
+  self: Account,
+  asked: {
+    readonly reserve: Reserve
+    readonly amounts: Amounts
+    readonly most: (dimension: Dimension) => number | undefined
+  },
+): ReadonlyArray<Shortage> => {
+  const { reserve, amounts } = asked
   const short: Array<Shortage> = []
   for (const dimension of dimensions) {
-    const most = reachable(self, reserve, dimension)
+    const most = asked.most(dimension)
     if (most !== undefined && amounts[dimension] > most) {
       short.push({ dimension, reserve, asked: amounts[dimension], available: most, account: self.path, whose: "own" })
     }
@@ -287,13 +315,10 @@ export const takeFromChild = (self: Account, child: Account, reserve: Reserve): 
   }
 }
 
-/** Raises the allocation of a reserve; uncapped dimensions have none to raise. */
+/** Raises the allocation of a reserve; uncapped dimensions have none to raise. The caller checks {@link isExact}. */
 export const raise = (self: Account, reserve: Reserve, amounts: Amounts): Account => {
   const target = self.funds[reserve]
-  return withFund(self, reserve, {
-    ...target,
-    allocated: addChecked(target.allocated, onlyCapped(amounts, self.caps)),
-  })
+  return withFund(self, reserve, { ...target, allocated: add(target.allocated, onlyCapped(amounts, self.caps)) })
 }
 
 /** The dimensions of the debt that are not 0. */

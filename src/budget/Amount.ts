@@ -5,7 +5,7 @@
 import * as Duration from "effect/Duration"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
-import { type Dimension, type Grant, maximum, validate } from "./Dimension.ts"
+import { type Dimension, type Grant, invalidAmount, maximum, validate } from "./Dimension.ts"
 import type { InvalidAmount } from "./Refusal.ts"
 
 /** Nano-USD in one USD. */
@@ -56,6 +56,10 @@ export interface Parsed {
  * @since 0.1.0
  */
 export const parse = (input: Input): Result.Result<Parsed, InvalidAmount> => {
+  const stranger = Object.keys(input).find((field) => !fields.has(field))
+  if (stranger !== undefined) {
+    return invalid(stranger, input[stranger as keyof Input], `use one of ${[...fields].join(", ")}`)
+  }
   const grant: { [D in Dimension]?: number } = {}
   for (const field of counters) {
     const given = input[field]
@@ -82,8 +86,11 @@ export const parse = (input: Input): Result.Result<Parsed, InvalidAmount> => {
 
 const counters = ["steps", "ticks", "inputTokens", "outputTokens", "toolCalls"] as const
 
+/** A misspelt field would be a cap that nobody keeps. */
+const fields: ReadonlySet<string> = new Set([...counters, "money", "wallClock"])
+
 const invalid = (field: string, value: unknown, remedy: string): Result.Result<never, InvalidAmount> =>
-  Result.fail({ _tag: "InvalidAmount", field, value: typeof value === "string" ? `"${value}"` : String(value), remedy })
+  Result.fail(invalidAmount(field, value, remedy))
 
 const multipliers: Readonly<Record<string, number>> = { "": 1, k: 1_000, m: 1_000_000 }
 
@@ -94,7 +101,8 @@ const readCount = (text: string): number | undefined => {
 }
 
 /** "0.50 USD" or "$0.50" in nano-USD. The unit may be left out only where it makes no difference: for 0. */
-const readMoney = (text: string): number | undefined => {
+const readMoney = (text: unknown): number | undefined => {
+  if (typeof text !== "string") return undefined
   const match = /^(\$?)\s*(\d+(?:\.\d+)?)\s*(USD)?$/i.exec(text.trim())
   if (match === null) return undefined
   const amount = scale(match[2]!, nanoUsdPerUsd)

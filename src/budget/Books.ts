@@ -4,9 +4,9 @@
 import * as Result from "effect/Result"
 import type { Account } from "./Account.ts"
 import type { Reserve } from "./Reserve.ts"
-import type { Amounts } from "./Dimension.ts"
+import { add, type Amounts, dimensions, invalidAmount, maximum, subtract, zero } from "./Dimension.ts"
 import type { Entry } from "./Entry.ts"
-import type { Refusal } from "./Refusal.ts"
+import type { InvalidAmount, Refusal } from "./Refusal.ts"
 
 /**
  * Names a hold: the account it was placed on and the id its maker gave it.
@@ -47,6 +47,8 @@ export class Books {
   readonly nowMillis: () => number
   /** Accounts whose debt nothing has covered yet. */
   readonly debtors = new Set<string>()
+  /** What the whole tree has used, owes and holds: no sum that an account ever keeps of these is larger. */
+  #counted = zero
   readonly #accounts = new Map<string, Account>()
   readonly #children = new Map<string, Set<string>>()
   readonly #holds = new Map<string, Map<string, Hold>>()
@@ -89,6 +91,23 @@ export class Books {
   walk(id: string, visit: (account: Account) => void): void {
     visit(this.account(id))
     for (const child of this.#children.get(id) ?? []) this.walk(child, visit)
+  }
+
+  /** Why `more` in place of `less` would bring the counts of the tree past what is exact; only where there is no cap. */
+  uncountable(field: string, more: Amounts, less: Amounts = zero): InvalidAmount | undefined {
+    const d = dimensions.find((d) => this.#counted[d] - less[d] + more[d] > maximum)
+    return d === undefined
+      ? undefined
+      : invalidAmount(
+          `${field}.${d}`,
+          more[d],
+          `keep the sum of the run, ${this.#counted[d]} so far, within ${maximum}`,
+        )
+  }
+
+  /** Counts `more` in place of `less`. */
+  count(more: Amounts, less: Amounts = zero): void {
+    this.#counted = add(subtract(this.#counted, less), more)
   }
 
   hold(ref: HoldRef): Hold | undefined {

@@ -94,7 +94,8 @@ export interface Spent<A, E> {
  * Holds, runs, books: the only way anything in Bursar spends.
  *
  * The hold is placed before `use` starts and resolved exactly once on every exit. `use` alone can be interrupted; then
- * the hold is booked by `book` all the same, and the interruption takes effect right after.
+ * the hold is booked by `book` all the same, and the interruption takes effect right after. A `book` that throws, or
+ * answers with a bill that cannot be, has the hold assumed.
  *
  * **Fails with** `BudgetError` when the hold is refused; `use` has not started then. A failure of `use` is in `exit`.
  *
@@ -113,33 +114,44 @@ export const spend = <A, E, R>(
       const placed = ledger.hold({ account, id }, reserve, attempt.hold(ledger.reachable(account, reserve)))
       if (Result.isFailure(placed)) return Effect.fail(errorOf(purse, "hold", placed.failure))
       const hold = placed.success
-      return restore(attempt.use(hold)).pipe(
+      // Even a `use` or `book` that throws must not leave the hold behind.
+      return restore(Effect.suspend(() => attempt.use(hold))).pipe(
         Effect.exit,
         Effect.flatMap((exit) => {
-          const booking = attempt.book(exit, hold)
-          const settlement = resolve(ledger, hold, booking)
-          return Effect.succeed({ exit, hold, booking: booking._tag, settlement })
+          const booking = Result.try(() => attempt.book(exit, hold))
+          const booked = resolve(
+            ledger,
+            hold,
+            Result.getOrElse(booking, () => assume),
+          )
+          return Result.isFailure(booking) ? Effect.die(booking.failure) : Effect.succeed({ exit, hold, ...booked })
         }),
       )
     }),
   )
 
-const resolve = (ledger: Ledger, hold: Hold, booking: Booking): Settlement | undefined => {
-  switch (booking._tag) {
+const assume: Booking = { _tag: "Assume" }
+
+const resolve = (
+  ledger: Ledger,
+  hold: Hold,
+  booking: Booking,
+): { readonly booking: Booking["_tag"]; readonly settlement: Settlement | undefined } => {
+  switch (booking?._tag) {
     case "Settle": {
       const settled = ledger.settle(hold, booking.actual)
-      if (Result.isSuccess(settled)) return settled.success
+      if (Result.isSuccess(settled)) return { booking: "Settle", settlement: settled.success }
       // A bill that is not a natural number tells nothing: the hold is booked instead.
       if (settled.failure._tag !== "InvalidAmount") throw broken(settled.failure)
-      Result.getOrThrowWith(ledger.assume(hold), broken)
-      return undefined
+      return resolve(ledger, hold, assume)
     }
     case "Void":
       Result.getOrThrowWith(ledger.void(hold), broken)
-      return undefined
-    case "Assume":
+      return { booking: "Void", settlement: undefined }
+    // Nor does a booking of no known kind.
+    default:
       Result.getOrThrowWith(ledger.assume(hold), broken)
-      return undefined
+      return { booking: "Assume", settlement: undefined }
   }
 }
 

@@ -4,7 +4,7 @@
 import * as Result from "effect/Result"
 import * as Accounts from "./Account.ts"
 import type { Account } from "./Account.ts"
-import { type Amounts, dimensions, type Dimension, type Grant, validate } from "./Dimension.ts"
+import { type Amounts, dimensions, type Dimension, type Grant, invalidAmount, maximum, validate } from "./Dimension.ts"
 import type { Refusal, Shortage } from "./Refusal.ts"
 import type { Plan, Reserve } from "./Reserve.ts"
 import type { WindowPlan } from "./Window.ts"
@@ -36,7 +36,7 @@ export interface Opening {
 /** A child to carve. */
 export interface Carving extends Opening {
   readonly ask: Ask
-  /** The reserve of the parent that funds it. */
+  /** The reserve of the parent that funds it: explore unless stated, never output. */
   readonly reserve?: Reserve
   /** What starting it costs the parent, booked at once: a spawn is one tool call, a scope is nothing. */
   readonly charge?: Grant
@@ -59,6 +59,8 @@ export const decideGrant = (
   const { ask } = carving
   const valid = validate(ask.grant, "ask")
   if (Result.isFailure(valid)) return Result.fail(valid.failure)
+  const least = ask._tag === "Exactly" ? valid : validate(ask.floor, "floor")
+  if (Result.isFailure(least)) return Result.fail(least.failure)
   const left = Accounts.availableIn(parent, reserve)
   const grant: { [D in Dimension]?: number } = {}
   const short: Array<Shortage> = []
@@ -66,8 +68,11 @@ export const decideGrant = (
     const [wanted, limit] = [valid.success[d], left[d]]
     const room = limit === undefined ? undefined : limit - charge[d]
     const given = room === undefined ? wanted : Math.min(wanted ?? 0, Math.max(0, room))
-    const needed = ask._tag === "Exactly" ? (wanted ?? 0) : (ask.floor[d] ?? 0)
+    const needed = least.success[d] ?? 0
     if (given !== undefined) grant[d] = given
+    if (room === undefined && parent.funds[reserve].carved[d] + (given ?? 0) > maximum) {
+      return Result.fail(invalidAmount(`ask.${d}`, given, `keep the sum of all open children within ${maximum}`))
+    }
     if (room !== undefined && needed > room) {
       const [asked, available] = [needed + charge[d], Math.max(0, limit ?? 0)]
       short.push({ dimension: d, reserve, asked, available, account: parent.path, whose: "parent" })
@@ -79,39 +84,92 @@ export const decideGrant = (
   return short.length > 0 ? Result.fail({ _tag: "Insufficient", shortages: short }) : Result.succeed(grant)
 }
 
-/** An equal part, rounded down, of what is left after `count` charges. */
-export const evenShare = (left: Grant, charge: Grant, count: number): Grant =>
+/**
+ * What each child of a batch is to get: the longest prefix for which every minimum fits an equal share, rounded down, of
+ * what the reserve has left after the charges; the rest is refused. A request with an invalid amount is refused for
+ * itself and does not count.
+ */
+export const evenly = (
+  parent: Account,
+  reserve: Reserve,
+  batch: ReadonlyArray<EvenCarving>,
+): ReadonlyArray<Result.Result<Carving, Refusal>> => {
+  const invalid = batch.map(invalidOf)
+  const sound = batch.filter((_, index) => invalid[index] === undefined)
+  const left = Accounts.availableIn(parent, reserve)
+  const count = longestPrefix(left, sound)
+  const prefix = sound.slice(0, count + 1)
+  let place = 0
+  return batch.map((one, index) => {
+    const wrong = invalid[index]
+    if (wrong !== undefined) return Result.fail(wrong)
+    if (place++ >= count) return Result.fail(shortBeyond(one, { left, prefix, parent, reserve }))
+    const grant = ceiling(evenShare(left, one.charge, count), one.most)
+    return Result.succeed({ ...one, reserve, ask: { _tag: "AtMost", grant, floor: one.floor } })
+  })
+}
+
+const invalidOf = (one: EvenCarving): Refusal | undefined => {
+  for (const [field, grant] of [
+    ["floor", one.floor],
+    ["charge", one.charge],
+    ["most", one.most ?? {}],
+  ] as const) {
+    const valid = validate(grant, field)
+    if (Result.isFailure(valid)) return valid.failure
+  }
+  return undefined
+}
+
+/** One more child never leaves more for the others, so the longest prefix that fits can be searched by halves. */
+const longestPrefix = (left: Grant, batch: ReadonlyArray<EvenCarving>): number => {
+  let [fits, most] = [0, batch.length]
+  while (fits < most) {
+    const count = Math.ceil((fits + most) / 2)
+    if (batch.slice(0, count).every((one) => isEnough(evenShare(left, one.charge, count), one.floor))) fits = count
+    else most = count - 1
+  }
+  return fits
+}
+
+/** An equal part, rounded down, of what is left, without the charge; below 0 where not even that fits. */
+const evenShare = (left: Grant, charge: Grant, count: number): Grant =>
   Object.fromEntries(
     dimensions
       .filter((d) => left[d] !== undefined)
-      .map((d) => [d, Math.max(-1, Math.floor(((left[d] ?? 0) - count * (charge[d] ?? 0)) / count))]),
+      .map((d) => [d, Math.floor((left[d] ?? 0) / count) - (charge[d] ?? 0)]),
   )
 
-/** A share of -1 means that not even the charges fit. */
-export const fitsShare = (share: Grant, floor: Grant): boolean =>
+const isEnough = (share: Grant, floor: Grant): boolean =>
   dimensions.every((d) => share[d] === undefined || (share[d] ?? 0) >= (floor[d] ?? 0))
 
-export const ceiling = (share: Grant, most: Grant | undefined): Grant =>
+const ceiling = (share: Grant, most: Grant | undefined): Grant =>
   most === undefined
     ? share
     : Object.fromEntries(
         dimensions
           .filter((d) => share[d] !== undefined || most[d] !== undefined)
-          .map((d) => [d, Math.min(share[d] ?? Number.MAX_SAFE_INTEGER, most[d] ?? Number.MAX_SAFE_INTEGER)]),
+          .map((d) => [d, Math.min(share[d] ?? maximum, most[d] ?? maximum)]),
       )
 
-export const shortOfFloor = (
+/** Whose minimum, with its charge, an equal part would not reach if the prefix were one longer; its own, if it is so. */
+const shortBeyond = (
   one: EvenCarving,
-  share: Grant,
-  of: { readonly parent: Account; readonly reserve: Reserve },
-): ReadonlyArray<Shortage> =>
-  dimensions
-    .filter((d) => share[d] !== undefined && (share[d] ?? 0) < (one.floor[d] ?? 0))
-    .map((dimension) => ({
-      dimension,
-      reserve: of.reserve,
-      asked: (one.floor[dimension] ?? 0) + (one.charge[dimension] ?? 0),
-      available: Math.max(0, share[dimension] ?? 0),
-      account: `${of.parent.path}/${one.name}`,
-      whose: "minimum" as const,
-    }))
+  at: {
+    readonly left: Grant
+    readonly prefix: ReadonlyArray<EvenCarving>
+    readonly parent: Account
+    readonly reserve: Reserve
+  },
+): Refusal => {
+  const { left, prefix, parent, reserve } = at
+  const shortOf = (one: EvenCarving): ReadonlyArray<Shortage> =>
+    dimensions.flatMap((dimension) => {
+      const asked = (one.floor[dimension] ?? 0) + (one.charge[dimension] ?? 0)
+      const available = Math.floor((left[dimension] ?? Infinity) / prefix.length)
+      const account = `${parent.path}/${one.name}`
+      return asked > available ? [{ dimension, reserve, asked, available, account, whose: "minimum" as const }] : []
+    })
+  const own = shortOf(one)
+  return { _tag: "Insufficient", shortages: own.length > 0 ? own : prefix.flatMap(shortOf) }
+}

@@ -153,23 +153,37 @@ export const addChecked = (a: Amounts, b: Amounts): Amounts => {
  * @since 0.1.0
  */
 export const validate = (input: Grant, field: string): Result.Result<Grant, InvalidAmount> => {
+  if (!isRecord(input)) return invalid(field, input, `give amounts by dimension: ${dimensions.join(", ")}`)
   const checked: { [D in Dimension]?: number } = {}
   for (const key of Object.keys(input)) {
-    const value = (input as Record<string, unknown>)[key]
+    const value: unknown = input[key as Dimension]
     if (!(dimensions as ReadonlyArray<string>).includes(key)) {
       return invalid(`${field}.${key}`, value, `use one of ${dimensions.join(", ")}`)
     }
     if (value === undefined) continue
-    if (typeof value !== "number" || !Number.isSafeInteger(value) || value < 0) {
-      return invalid(`${field}.${key}`, value, "give a whole number from 0 to 9007199254740991")
-    }
+    if (!isNatural(value)) return invalid(`${field}.${key}`, value, `give a whole number from 0 to ${maximum}`)
     checked[key as Dimension] = value + 0
   }
   return Result.succeed(checked)
 }
 
-const invalid = (field: string, value: unknown, remedy: string): Result.Result<never, InvalidAmount> =>
-  Result.fail({ _tag: "InvalidAmount", field, value: show(value), remedy })
+const isRecord = (input: unknown): boolean => typeof input === "object" && input !== null && !Array.isArray(input)
 
-const show = (value: unknown): string =>
-  typeof value === "string" ? JSON.stringify(value) : typeof value === "object" ? JSON.stringify(value) : String(value)
+/** True for a whole number from 0 to 2^53 - 1. */
+export const isNatural = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0
+
+/** The refusal of a value from outside. */
+export const invalidAmount = (field: string, value: unknown, remedy: string): InvalidAmount => ({
+  _tag: "InvalidAmount",
+  field,
+  value: show(value),
+  remedy,
+})
+
+const invalid = (field: string, value: unknown, remedy: string): Result.Result<never, InvalidAmount> =>
+  Result.fail(invalidAmount(field, value, remedy))
+
+const show = (value: unknown): string => {
+  if (typeof value === "string") return JSON.stringify(value)
+  return typeof value === "object" && value !== null ? Object.prototype.toString.call(value) : String(value)
+}

@@ -5,7 +5,7 @@ import * as Result from "effect/Result"
 import * as Accounts from "./Account.ts"
 import type { Account } from "./Account.ts"
 import { type Books, type Hold, type HoldRef, notOpen, refuse } from "./Books.ts"
-import { cover } from "./Cover.ts"
+import { cover, type Covered } from "./Cover.ts"
 import {
   add,
   type Amounts,
@@ -13,6 +13,7 @@ import {
   dimensions,
   type Dimension,
   type Grant,
+  invalidAmount,
   isZero,
   nonZero,
   validate,
@@ -62,11 +63,16 @@ export const place = (books: Books, ref: HoldRef, reserve: Reserve, wanted: Gran
   const tooLate = late(books, self, reserve)
   if (tooLate !== undefined) return refused(tooLate)
   const vector = amounts(valid.success)
+  if (isZero(vector)) return refused(invalidAmount("hold", 0, "hold at least one unit of some dimension"))
+  const shortages = Accounts.shortagesOf(self, reserve, vector)
+  const uncountable = shortages.length > 0 ? undefined : books.uncountable("hold", vector)
+  if (uncountable !== undefined) return refused(uncountable)
   const placed = Accounts.hold(self, reserve, vector)
   if (Result.isFailure(placed)) return refused(placed.failure)
   const hold: Hold = { ...ref, reserve, amounts: vector, state: "Pending" }
   books.put(placed.success.account)
   books.putHold(hold)
+  books.count(vector)
   books.record({
     _tag: "Held",
     account: ref.account,
@@ -92,13 +98,21 @@ export const settle = (books: Books, ref: HoldRef, actual: Grant): Result.Result
   if (Result.isFailure(found)) return refused(found.failure)
   const hold = found.success
   const bill = amounts(valid.success)
-  const { account, excess } = Accounts.resolve(books.account(ref.account), hold, bill)
-  resolve(books, hold, "Settled", account)
+  const uncountable = books.uncountable("actual", bill, hold.amounts)
+  if (uncountable !== undefined) return refused(uncountable)
+  const [self, ...above] = books.pathOf(ref.account)
+  const { account, excess } = Accounts.resolve(self!, hold, bill)
+  const covered = cover([account, ...above], hold.reserve, excess)
+  if (!covered.path.every(Accounts.isExact))
+    return refused(invalidAmount("actual", "more than can be counted", wrongBill))
+  resolve(books, hold, "Settled", { account, booked: bill })
   books.record({ _tag: "Settled", ...resolvedOf(hold), held: nonZero(hold.amounts), actual: nonZero(bill) })
-  const settlement = isZero(excess) ? withinHold : overrun(books, hold, excess)
+  const settlement = isZero(excess) ? withinHold : overrun(books, hold, excess, covered)
   payDebts(books)
   return ok(settlement)
 }
+
+const wrongBill = "look at what was reported; the hold can be assumed"
 
 const late = (books: Books, self: Account, reserve: Reserve): Refusal | undefined => {
   const end = endOf(self.window, reserve)
@@ -112,10 +126,16 @@ const pending = (books: Books, ref: HoldRef): Result.Result<Hold, Refusal> => {
   return hold.state === "Pending" ? ok(hold) : refuse({ _tag: "AlreadyResolved", id: ref.id, state: hold.state })
 }
 
-const resolve = (books: Books, hold: Hold, state: Hold["state"], account: Account): Hold => {
+const resolve = (
+  books: Books,
+  hold: Hold,
+  state: Hold["state"],
+  as: { readonly account: Account; readonly booked: Amounts },
+): Hold => {
   const resolved: Hold = { ...hold, state }
-  books.put(account)
+  books.put(as.account)
   books.putHold(resolved)
+  books.count(as.booked, hold.amounts)
   return resolved
 }
 
@@ -129,15 +149,15 @@ export const release = (books: Books, ref: HoldRef, state: "Voided" | "Assumed")
   if (Result.isFailure(found))
     return books.refused(state === "Voided" ? "void" : "assume", ref.account, ref.id, found.failure)
   const hold = found.success
-  const { account } = Accounts.resolve(books.account(ref.account), hold, state === "Voided" ? zero : hold.amounts)
-  const resolved = resolve(books, hold, state, account)
+  const booked = state === "Voided" ? zero : hold.amounts
+  const { account } = Accounts.resolve(books.account(ref.account), hold, booked)
+  const resolved = resolve(books, hold, state, { account, booked })
   books.record({ _tag: state, ...resolvedOf(hold), held: nonZero(hold.amounts) })
   payDebts(books)
   return ok(resolved)
 }
 
-const overrun = (books: Books, hold: Hold, excess: Amounts): Settlement => {
-  const covered = cover(books.pathOf(hold.account), hold.reserve, excess)
+const overrun = (books: Books, hold: Hold, excess: Amounts, covered: Covered): Settlement => {
   const [self, ...above] = covered.path
   const debt = add(self!.debt, covered.uncovered)
   for (const account of [{ ...self!, overran: true, debt }, ...above]) books.put(account)

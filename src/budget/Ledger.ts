@@ -13,21 +13,21 @@ import type { Account } from "./Account.ts"
 import { Books, type Hold, type HoldRef, notOpen, refuse } from "./Books.ts"
 import * as Holds from "./Holds.ts"
 import * as Life from "./Life.ts"
+import { type Carving, decideGrant, type EvenCarving, evenly, type Opening } from "./Carve.ts"
 import {
-  type Carving,
-  ceiling,
-  decideGrant,
-  type EvenCarving,
-  evenShare,
-  fitsShare,
-  type Opening,
-  shortOfFloor,
-} from "./Carve.ts"
-import { amounts, dimensions, type Dimension, type Grant, nonZero, validate } from "./Dimension.ts"
+  amounts,
+  dimensions,
+  type Dimension,
+  type Grant,
+  invalidAmount,
+  isNatural,
+  nonZero,
+  validate,
+} from "./Dimension.ts"
 import type { Entry } from "./Entry.ts"
 import type { Refusal } from "./Refusal.ts"
 import { type Reserve, split, undivided } from "./Reserve.ts"
-import { childDeadline, divide, endOf } from "./Window.ts"
+import { childDeadline, divide, endOf, invalidTime } from "./Window.ts"
 
 /** Structural caps of a tree. */
 export interface Limits {
@@ -54,10 +54,14 @@ export class Ledger {
   /**
    * Opens a tree with one account.
    *
-   * **Fails with** `InvalidAmount` for a bad amount, `Insufficient` when the grant does not cover one answer.
+   * **Fails with** `InvalidAmount` for a bad amount, time or limit, `Insufficient` when the grant does not cover one
+   * answer, `DeadlinePassed` when there is no time for it.
    */
   static openRoot(options: LedgerOptions & Opening & { readonly grant: Grant }): Result.Result<Ledger, Refusal> {
     const ledger = new Ledger(options)
+    for (const [name, limit] of Object.entries(ledger.#limits)) {
+      if (!isNatural(limit)) return refuse(invalidAmount(`limits.${name}`, limit, "give a whole number, 0 or more"))
+    }
     const valid = validate(options.grant, "grant")
     if (Result.isFailure(valid)) return refuse(valid.failure)
     const made = ledger.#make({ ...options, path: options.name, depth: 0, parent: undefined, grant: valid.success })
@@ -107,8 +111,9 @@ export class Ledger {
 
   /** Milliseconds until `reserve` may no longer dispatch; `undefined` without a deadline. */
   leftMillis(id: string, reserve: Reserve): number | undefined {
-    const end = endOf(this.account(id).window, reserve)
-    return end === undefined ? undefined : Math.max(0, end - this.#books.nowMillis())
+    const { window, pausedAtMillis } = this.account(id)
+    const end = endOf(window, reserve)
+    return end === undefined ? undefined : Math.max(0, end - (pausedAtMillis ?? this.#books.nowMillis()))
   }
 
   // --- holds
@@ -164,29 +169,25 @@ export class Ledger {
     const reserve = carving.reserve ?? "explore"
     const obstacle = this.#cannotCarve(parent, carving.id, reserve)
     if (obstacle !== undefined) return refused(obstacle)
-    const charge = amounts(carving.charge ?? {})
+    const validCharge = validate(carving.charge ?? {}, "charge")
+    if (Result.isFailure(validCharge)) return refused(validCharge.failure)
+    const charge = amounts(validCharge.success)
     const given = decideGrant(parent, reserve, carving, charge)
     if (Result.isFailure(given)) return refused(given.failure)
-    const deadline = childDeadline({
-      parent: parent.window,
-      reserve,
-      nowMillis: this.#books.nowMillis(),
-      askedMillis: carving.wallClockMillis,
-      neededMillis: carving.minimumMillis ?? 0,
-    })
-    if (Result.isFailure(deadline)) return refused(deadline.failure)
+    const uncountable = this.#books.uncountable("charge", charge)
+    if (uncountable !== undefined) return refused(uncountable)
     const made = this.#make({
       ...carving,
       path: `${parent.path}/${carving.name}`,
       depth: parent.depth + 1,
       parent: { id: parentId, reserve },
       grant: given.success,
-      deadlineMillis: deadline.success,
     })
     if (Result.isFailure(made)) return refused(made.failure)
     const child = made.success
     this.#books.put(Accounts.giveToChild(parent, reserve, Accounts.granted(child), charge))
     this.#books.adopt(child)
+    this.#books.count(charge)
     this.#books.record({
       _tag: "Carved",
       ...openingOf(child),
@@ -200,30 +201,19 @@ export class Ledger {
 
   /**
    * Carves a batch in equal parts: the longest prefix for which every minimum fits an equal share, rounded down, of
-   * what the reserve has left after the charges. The rest is refused before it spends anything.
+   * what the reserve has left after the charges. The rest is refused before it spends anything, for its own minimum or
+   * for one before it in the batch.
    */
   carveAll(
     parentId: string,
     batch: ReadonlyArray<EvenCarving>,
     reserve: Reserve = "explore",
   ): ReadonlyArray<Result.Result<Account, Refusal>> {
-    const parent = this.account(parentId)
-    const left = Accounts.availableIn(parent, reserve)
-    let count = batch.length
-    while (count > 0 && !batch.slice(0, count).every((one) => fitsShare(evenShare(left, one.charge, count), one.floor)))
-      count--
-    return batch.map((one, index) => {
-      const grant = evenShare(left, one.charge, index < count ? count : count + 1)
-      return index < count
-        ? this.carve(parentId, {
-            ...one,
-            reserve,
-            ask: { _tag: "AtMost", grant: ceiling(grant, one.most), floor: one.floor },
-          })
-        : this.#books.refused("carve", parentId, one.id, {
-            _tag: "Insufficient",
-            shortages: shortOfFloor(one, grant, { parent, reserve }),
-          })
+    return evenly(this.account(parentId), reserve, batch).map((decided, index) => {
+      if (Result.isSuccess(decided)) return this.carve(parentId, decided.success)
+      const { id } = batch[index]!
+      const reason = this.#cannotCarve(this.account(parentId), id, reserve) ?? decided.failure
+      return this.#books.refused("carve", parentId, id, reason)
     })
   }
 
@@ -261,14 +251,19 @@ export class Ledger {
 
   // --- the rest of an account's life
 
-  /** Moves what is free in a reserve to a senior one. **Fails with** `Insufficient`, `NotOpen`, `InvalidAmount`. */
+  /**
+   * Moves what is free in a reserve to a senior one. **Fails with** `Insufficient`, `NotOpen`, `InvalidAmount` (also for a
+   * reserve that is not senior).
+   */
   move(id: string, from: Reserve, to: Reserve, wanted: Grant): Result.Result<Account, Refusal> {
     return Life.move(this.#books, id, { from, to }, wanted)
   }
 
   /**
    * Changes the caps of the root: raises at once into explore, lowers to no less than what is used, held, carved or kept
-   * in a senior reserve. A dimension left out stays as it is.
+   * in a senior reserve. A dimension left out stays as it is; one opened without a cap cannot get one.
+   *
+   * **Fails with** `InvalidAmount`, `NotOpen`.
    */
   amend(caps: Grant): Result.Result<Account, Refusal> {
     return Life.amend(this.#books, this.#root, caps)
@@ -276,7 +271,7 @@ export class Ledger {
 
   /**
    * Ends new work in an account and everything below it, top down. With `closingWork` the verification and the wrap-up
-   * may still be paid; without, nothing new may start. The first cause stays.
+   * may still be paid; without, nothing new may start. The first cause stays; a later one is only recorded.
    */
   freeze(id: string, cause: string, options?: { readonly closingWork?: boolean }): void {
     Life.freeze(this.#books, id, cause, options)
@@ -289,7 +284,7 @@ export class Ledger {
 
   /**
    * Lets a paused account go on. Its deadline, and those below it, move by the time it was paused, but not past the
-   * point at which its parent must go on. **Fails with** `NotOpen` when it is not paused itself.
+   * point at which its parent must go on. **Fails with** `NotOpen` when it is not paused itself, or its parent is still.
    */
   resume(id: string): Result.Result<Account, Refusal> {
     return Life.resume(this.#books, id)
@@ -303,15 +298,23 @@ export class Ledger {
       readonly depth: number
       readonly parent: Account["parent"]
       readonly grant: Grant
-      readonly deadlineMillis?: number | undefined
     },
   ): Result.Result<Account, Refusal> {
     if (this.#books.has(options.id)) return refuse({ _tag: "IdConflict", id: options.id })
+    const openedAtMillis = this.#books.nowMillis()
+    const wrongTime = invalidTime(options, openedAtMillis)
+    if (wrongTime !== undefined) return refuse(wrongTime)
+    const deadline = childDeadline({
+      parent: options.parent === undefined ? undefined : this.account(options.parent.id).window,
+      reserve: options.parent?.reserve ?? "explore",
+      nowMillis: openedAtMillis,
+      askedMillis: options.wallClockMillis,
+      neededMillis: options.minimumMillis ?? 0,
+    })
+    if (Result.isFailure(deadline)) return refuse(deadline.failure)
     const allocated = split(options.grant, options.reserves ?? undivided, options.path)
     if (Result.isFailure(allocated)) return refuse(allocated.failure)
-    const openedAtMillis = this.#books.nowMillis()
-    const own = options.wallClockMillis === undefined ? undefined : openedAtMillis + options.wallClockMillis
-    const deadlineMillis = options.deadlineMillis ?? own
+    const deadlineMillis = deadline.success
     const window =
       deadlineMillis === undefined
         ? undefined
@@ -320,7 +323,8 @@ export class Ledger {
   }
 
   #cannotCarve(parent: Account, id: string, reserve: Reserve): Refusal | undefined {
-    if (parent.state !== "Open" && !(parent.state === "Frozen" && reserve === "verify")) return notOpen(parent)
+    if (parent.state !== "Open") return notOpen(parent)
+    if (reserve === "output") return invalidAmount("reserve", reserve, "fund a child from explore, retry or verify")
     if (this.#books.has(id)) return { _tag: "IdConflict", id }
     if (parent.depth + 1 > this.#limits.maxDepth) return { _tag: "TooDeep", limit: this.#limits.maxDepth }
     const limit = this.#limits.maxOpenChildren

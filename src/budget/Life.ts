@@ -5,11 +5,22 @@ import * as Result from "effect/Result"
 import * as Accounts from "./Account.ts"
 import type { Account, State } from "./Account.ts"
 import { type Books, notOpen } from "./Books.ts"
-import { add, amounts, type Grant, map, nonZero, subtract, validate } from "./Dimension.ts"
 import { payDebt } from "./Cover.ts"
-import { isZero } from "./Dimension.ts"
+import {
+  add,
+  amounts,
+  dimensions,
+  type Grant,
+  invalidAmount,
+  isZero,
+  map,
+  nonZero,
+  onlyCapped,
+  subtract,
+  validate,
+} from "./Dimension.ts"
 import type { Refusal } from "./Refusal.ts"
-import type { Reserve } from "./Reserve.ts"
+import { type Reserve, reserves } from "./Reserve.ts"
 import { clamp, endOf, shift, type Window } from "./Window.ts"
 
 const ok = Result.succeed
@@ -25,10 +36,13 @@ export const move = (
   const refused = (reason: Refusal) => books.refused("move", id, id, reason)
   const valid = validate(wanted, "move")
   if (Result.isFailure(valid)) return refused(valid.failure)
+  if (reserves.indexOf(to) <= reserves.indexOf(from)) {
+    return refused(invalidAmount("move.to", to, `move upward only, from ${reserves.join(" < ")}`))
+  }
   const self = books.account(id)
   if (self.state !== "Open") return refused(notOpen(self))
-  const vector = Accounts.missingIn(self, to, add(amounts(Accounts.availableIn(self, to)), amounts(valid.success)))
-  const shortages = Accounts.shortagesOf(self, from, vector)
+  const vector = onlyCapped(amounts(valid.success), self.caps)
+  const shortages = Accounts.shortagesWithin(self, from, vector)
   if (shortages.length > 0) return refused({ _tag: "Insufficient", shortages })
   const moved = Accounts.move(self, from, to, vector)
   books.put(moved)
@@ -39,17 +53,25 @@ export const move = (
 /**
  * Changes the caps of the root: raises at once into explore, lowers to no less than what is used, held, carved or kept
  * in a senior reserve. A dimension left out stays as it is.
+ *
+ * **Fails with** `InvalidAmount`, also for a dimension that was opened without a cap: what is already carved from it has
+ * none either. `NotOpen` when the run is over.
  */
 export const amend = (books: Books, id: string, caps: Grant): Result.Result<Account, Refusal> => {
   const self = books.account(id)
   const valid = validate(caps, "amend")
   if (Result.isFailure(valid)) return books.refused("amend", self.id, self.id, valid.failure)
   if (self.state === "Closed") return books.refused("amend", self.id, self.id, notOpen(self))
+  const uncapped = dimensions.find((d) => valid.success[d] !== undefined && !self.caps[d])
+  if (uncapped !== undefined) {
+    const remedy = "leave it out: a run opened without that cap cannot get one"
+    return books.refused("amend", self.id, self.id, invalidAmount(`amend.${uncapped}`, caps[uncapped], remedy))
+  }
   const before = Accounts.granted(self)
   const fund = self.funds.explore
   const change = map((d) => {
     const cap = valid.success[d]
-    if (cap === undefined || !self.caps[d]) return 0
+    if (cap === undefined) return 0
     return Math.max(cap - before[d], -Accounts.free(fund, d))
   })
   const amended = Accounts.withFund(self, "explore", { ...fund, allocated: add(fund.allocated, change) })
@@ -67,18 +89,20 @@ export const amend = (books: Books, id: string, caps: Grant): Result.Result<Acco
 
 /**
  * Ends new work in an account and everything below it, top down. With `closingWork` the verification and the wrap-up
- * may still be paid; without, nothing new may start. The first cause stays.
+ * may still be paid; without, nothing new may start. The first cause stays; a later one is only recorded.
  */
 export const freeze = (books: Books, id: string, cause: string, options?: { readonly closingWork?: boolean }): void => {
   const closingWork = options?.closingWork ?? false
   const state: State = closingWork ? "Frozen" : "Draining"
+  const frozen = books.account(id)
   let changed = false
   books.walk(id, (self) => {
     if (self.state === "Closed" || self.state === "Draining" || self.state === state) return
     changed = true
-    books.put({ ...self, state, cause: self.state === "Frozen" ? self.cause : cause })
+    books.put({ ...goOn(books, self), state, cause: self.state === "Frozen" ? self.cause : cause })
   })
-  if (changed) books.record({ _tag: "Frozen", account: id, cause, closingWork })
+  if (changed || (frozen.state !== "Closed" && frozen.cause !== cause))
+    books.record({ _tag: "Frozen", account: id, cause, closingWork })
 }
 
 /** Stops holds, carves and the time of an account and everything below it. **Fails with** `NotOpen`. */
@@ -86,7 +110,7 @@ export const pause = (books: Books, id: string, cause: string): Result.Result<Ac
   if (books.account(id).state !== "Open") return books.refused("pause", id, id, notOpen(books.account(id)))
   const pausedAtMillis = books.nowMillis()
   books.walk(id, (self) => {
-    if (self.state === "Open") books.put({ ...self, state: "Paused", cause: id, pausedAtMillis })
+    if (self.state === "Open") books.put({ ...self, state: "Paused", cause, pausedAtMillis, pausedBy: id })
   })
   books.record({ _tag: "Paused", account: id, cause })
   return ok(books.account(id))
@@ -94,19 +118,27 @@ export const pause = (books: Books, id: string, cause: string): Result.Result<Ac
 
 /**
  * Lets a paused account go on. Its deadline, and those below it, move by the time it was paused, but not past the
- * point at which its parent must go on. **Fails with** `NotOpen` when it is not paused itself.
+ * point at which its parent must go on. **Fails with** `NotOpen` when it is not paused itself, or its parent is still.
  */
 export const resume = (books: Books, id: string): Result.Result<Account, Refusal> => {
   const paused = books.account(id)
-  if (paused.state !== "Paused" || paused.cause !== id) return books.refused("resume", id, id, notOpen(paused))
+  if (paused.state !== "Paused" || paused.pausedBy !== id) return books.refused("resume", id, id, notOpen(paused))
+  const parent = paused.parent === undefined ? undefined : books.account(paused.parent.id)
+  if (parent !== undefined && parent.state !== "Open") return books.refused("resume", id, id, notOpen(parent))
   const pausedMillis = books.nowMillis() - paused.pausedAtMillis!
   books.walk(id, (self) => {
-    if (self.state !== "Paused" || self.cause !== id) return
-    const window = self.window === undefined ? undefined : within(books, self, shift(self.window, pausedMillis))
-    books.put({ ...self, state: "Open", cause: "", pausedAtMillis: undefined, window })
+    if (self.state === "Paused" && self.pausedBy === id) books.put({ ...goOn(books, self), state: "Open", cause: "" })
   })
   books.record({ _tag: "Resumed", account: id, pausedMillis })
   return ok(books.account(id))
+}
+
+/** Lets the clock of a paused account run again: its window moves by the time it stood still. */
+const goOn = (books: Books, self: Account): Account => {
+  if (self.pausedAtMillis === undefined) return self
+  const pausedMillis = books.nowMillis() - self.pausedAtMillis
+  const window = self.window === undefined ? undefined : within(books, self, shift(self.window, pausedMillis))
+  return { ...self, pausedAtMillis: undefined, pausedBy: undefined, window }
 }
 
 /** Whatever has become free on the path of a debtor pays its debt first. */

@@ -55,7 +55,7 @@ const DeadlinePassed = Schema.TaggedStruct("DeadlinePassed", {
  * | reason | meaning |
  * | --- | --- |
  * | `Insufficient` | does not fit; lists **every** short dimension |
- * | `InvalidAmount` | an amount from outside is not a natural number, or reserves exceed the grant |
+ * | `InvalidAmount` | what came from outside cannot be: not a natural number, reserves above the grant, a move down |
  * | `NotOpen` | the account, or one above it, is paused, frozen, draining or closed |
  * | `IdConflict` | the id is in use for something else |
  * | `UnknownId` | no such account or hold |

@@ -15,6 +15,8 @@ import {
   dimensions,
   type Dimension,
   type Grant,
+  invalidAmount,
+  isNatural,
   map,
   validate,
   zero,
@@ -162,15 +164,18 @@ const splitByShares = (
   account: string,
 ): Result.Result<PerReserve<Amounts>, Refusal> => {
   const caps = capped(grant)
-  const needed = add(amounts(plan.answer), amounts(plan.check))
+  const minimum = minimumOf(plan)
+  if (Result.isFailure(minimum)) return Result.fail(minimum.failure)
+  const { answer, check } = minimum.success
+  const needed = add(answer, check)
   const short = belowMinimum(amounts(grant), needed, caps, account)
   if (short !== undefined) return Result.fail(short)
   const parts = (dimension: Dimension): PerReserve<number> =>
     splitCounter(grant[dimension] ?? 0, {
       shares: sharesOf(dimension, plan.shares),
       verifier: plan.verifier,
-      answer: plan.answer[dimension] ?? 0,
-      check: plan.check[dimension] ?? 0,
+      answer: answer[dimension],
+      check: check[dimension],
     })
   const bySplit = (reserve: Reserve): Amounts => map((dimension) => (caps[dimension] ? parts(dimension)[reserve] : 0))
   return Result.succeed({
@@ -179,6 +184,24 @@ const splitByShares = (
     verify: bySplit("verify"),
     output: bySplit("output"),
   })
+}
+
+/** What is kept in any case; a check is only made where there is a verifier. */
+const minimumOf = (
+  plan: Extract<Plan, { _tag: "Shares" }>,
+): Result.Result<{ readonly answer: Amounts; readonly check: Amounts }, Refusal> => {
+  const { output, verify, retry } = plan.shares
+  for (const [name, share] of Object.entries({ output, verify, retry })) {
+    if (!isNatural(share)) return Result.fail(invalidAmount(`reserves.shares.${name}`, share, "give whole percent"))
+  }
+  if (output + verify + retry > 100) {
+    return Result.fail(invalidAmount("reserves.shares", output + verify + retry, "keep at most 100 percent"))
+  }
+  const answer = validate(plan.answer, "reserves.answer")
+  if (Result.isFailure(answer)) return Result.fail(answer.failure)
+  const check = validate(plan.check, "reserves.check")
+  if (Result.isFailure(check)) return Result.fail(check.failure)
+  return Result.succeed({ answer: amounts(answer.success), check: plan.verifier ? amounts(check.success) : zero })
 }
 
 /** The refusal for a grant that does not cover what the account cannot work without. */
@@ -202,11 +225,13 @@ const splitExplicitly = (
   grant: Grant,
   plan: Extract<Plan, { _tag: "Explicit" }>,
 ): Result.Result<PerReserve<Amounts>, Refusal> => {
+  const parts = { output: zero, verify: zero, retry: zero }
   for (const reserve of ["output", "verify", "retry"] as const) {
     const valid = validate(plan[reserve] ?? {}, `reserves.${reserve}`)
     if (Result.isFailure(valid)) return Result.fail(valid.failure)
+    parts[reserve] = amounts(valid.success)
   }
-  const [output, verify, retry] = [amounts(plan.output ?? {}), amounts(plan.verify ?? {}), amounts(plan.retry ?? {})]
+  const { output, verify, retry } = parts
   const kept = add(add(output, verify), retry)
   for (const dimension of dimensions) {
     const cap = grant[dimension]

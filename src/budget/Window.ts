@@ -7,7 +7,8 @@
  * **Units**: milliseconds, on the clock of the run.
  */
 import * as Result from "effect/Result"
-import type { Refusal } from "./Refusal.ts"
+import { invalidAmount, isNatural, maximum } from "./Dimension.ts"
+import type { InvalidAmount, Refusal } from "./Refusal.ts"
 import type { Reserve } from "./Reserve.ts"
 
 /**
@@ -40,6 +41,28 @@ export type WindowPlan =
       readonly outputMillis?: number | undefined
       readonly verifyMillis?: number | undefined
     }
+
+/** The first time from outside that is not a natural number of milliseconds, or lies past what can be counted. */
+export const invalidTime = (
+  opening: {
+    readonly wallClockMillis?: number | undefined
+    readonly minimumMillis?: number | undefined
+    readonly window?: WindowPlan | undefined
+  },
+  nowMillis: number,
+): InvalidAmount | undefined => {
+  const { wallClockMillis, minimumMillis, window } = opening
+  const given: Record<string, number | undefined> = { wallClockMillis, minimumMillis }
+  if (window?._tag === "Agent") {
+    given["window.outputMillis"] = window.outputMillis
+    given["window.verifyMillis"] = window.verifyMillis
+  }
+  const wrong = Object.entries(given).find(([, value]) => value !== undefined && !isNatural(value))
+  if (wrong !== undefined) return invalidAmount(...wrong, "give whole milliseconds, 0 or more")
+  return nowMillis + (wallClockMillis ?? 0) > maximum
+    ? invalidAmount("wallClockMillis", wallClockMillis, "give a time within the range of the clock")
+    : undefined
+}
 
 /** Divides the time between `openedAtMillis` and `deadlineMillis`. */
 export const divide = (

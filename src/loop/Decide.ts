@@ -6,10 +6,12 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Random from "effect/Random"
 import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
 import * as Budget from "../budget/Budget.ts"
 import type { Purpose } from "../event/Event.ts"
 import { firstShort, type StopReason } from "../event/StopReason.ts"
 import type { Decision, DecisionFailure, Terms } from "../policy/Policy.ts"
+import { recordable } from "../policy/Proposal.ts"
 import type { Machine } from "./Machine.ts"
 
 /** Why the loop has to stop. `short` lists every short dimension of a stop for budget. */
@@ -76,22 +78,35 @@ const tryOnce = <A, R>(
     const { purse, policy } = machine
     const view = machine.view(purpose)
     const moneyIsCapped = purse.ledger.account(purse.account).caps.money
-    const attempt = yield* policy.attempt(view, { ...terms, moneyIsCapped })
+    const attempt = yield* asked(() => policy.attempt(view, { ...terms, moneyIsCapped }))
+    yield* asked(() => Effect.sync(() => attempt.hold(purse.ledger.reachable(purse.account, terms.reserve))))
     if (purpose === "explore") {
-      const needs = yield* policy.wrapUpNeeds(view)
+      const needs = yield* asked(() => policy.wrapUpNeeds(view))
       const cannotAnswer = keepAnswerable(machine, terms.reserve, { attempt, needs })
       if (cannotAnswer !== undefined) return cannotAnswer
     }
     yield* machine.flush
     const id = `step-${machine.step}/${purpose}/attempt-${terms.attempt}`
-    const spent = yield* Budget.spend(purse, { id, reserve: terms.reserve }, limited(machine, terms.reserve, attempt))
+    const spent = yield* asked(() =>
+      Budget.spend(purse, { id, reserve: terms.reserve }, limited(machine, terms.reserve, attempt)),
+    )
     return outcomeOf(spent, terms.attempt)
   }).pipe(
     Effect.catchTags({
       Unpriced: (error) => Effect.succeed(stop("unpriced", error.message)),
+      PolicyBroken: () => Effect.succeed<Failed>({ _tag: "Failed", failure: broken }),
       BudgetError: (error) => Effect.succeed(stopOf(error)),
     }),
   )
+
+/** A policy, or the model behind it, that breaks down; what it held is booked. */
+class PolicyBroken extends Schema.TaggedError<PolicyBroken>()("PolicyBroken", {}) {}
+
+const broken: DecisionFailure = { code: "EFAILED", message: "the decision broke down", retryable: false }
+
+/** A policy that breaks down makes no decision; it does not tear the loop. */
+const asked = <B, E, R>(ask: () => Effect.Effect<B, E, R>): Effect.Effect<B, E | PolicyBroken, R> =>
+  Effect.suspend(ask).pipe(Effect.catchDefect(() => Effect.fail(new PolicyBroken())))
 
 /** Cuts an attempt off where its reserve ends; what it cost is then unknown and booked by the attempt itself. */
 const limited = <A, R, B, R2>(
@@ -112,10 +127,10 @@ const limited = <A, R, B, R2>(
 const outcomeOf = (spent: Budget.Spent<Decision, DecisionFailure>, attempt: number): Decided | Failed => {
   const { exit, settlement } = spent
   if (Exit.isSuccess(exit)) {
-    return { _tag: "Decided", decision: exit.value, attempt, uncovered: settlement?.short ?? [] }
+    const decision = { ...exit.value, proposal: recordable(exit.value.proposal) }
+    return { _tag: "Decided", decision, attempt, uncovered: settlement?.short ?? [] }
   }
   const failed = exit.cause.reasons.find(Cause.isFailReason)
-  const broken: DecisionFailure = { code: "EFAILED", message: "the decision broke down", retryable: false }
   return { _tag: "Failed", failure: failed?.error ?? broken }
 }
 
@@ -131,6 +146,8 @@ export const stopOf = (error: Budget.BudgetError): Stop => {
       return stop("deadline", error.message)
     case "NotOpen":
       return stop(reason.cause === "deadline" ? "deadline" : "cancelled", error.message)
+    case "InvalidAmount":
+      return stop("model_error", error.message)
     default:
       throw error
   }
@@ -158,7 +175,7 @@ const keepAnswerable = <A, R>(
     if (missing > 0) lacking[d] = missing
   }
   if (Object.keys(lacking).length === 0) return undefined
-  const hold = coming.attempt.hold(ledger.reachable(account, reserve))
+  const hold = coming.attempt.hold(less(ledger.reachable(account, reserve), lacking))
   const short = Budget.dimensions.filter((d) => {
     const explore = Budget.available(self, "explore", d)
     const own = reserve === "explore" ? 0 : (Budget.available(self, reserve, d) ?? 0)
@@ -168,6 +185,14 @@ const keepAnswerable = <A, R>(
   const moved = ledger.move(account, "explore", "output", lacking)
   return Result.isFailure(moved) ? stopOf(Budget.errorOf(machine.purse, "move", moved.failure)) : undefined
 }
+
+/** What can be reached once `taken` has moved away; nothing where that is more than there is. */
+const less = (reachable: Budget.Grant, taken: Budget.Grant): Budget.Grant =>
+  Object.fromEntries(
+    Budget.dimensions.flatMap((d) =>
+      reachable[d] === undefined ? [] : [[d, Math.max(0, reachable[d] - (taken[d] ?? 0))]],
+    ),
+  )
 
 /** Waits before the next attempt; the wait is a tick. Answers with a stop where it cannot be afforded. */
 const backOff = <A, R>(

@@ -18,10 +18,13 @@ export interface NoProgress {
 /** Four times: one more than the most reasonable retries. Cycles of up to three steps are seen. */
 export const defaultNoProgress: NoProgress = { repeat: 4, period: 3 }
 
-/** Whether the last turns are the same cycle, `repeat` times. A turn that polls is progress by declaration. */
+/**
+ * Whether the last turns are the same cycle, `repeat` times. A turn that polls is progress by declaration; decisions that
+ * could not be used, and nothing else, are counted by {@link unusableInARow} instead.
+ */
 export const isStuck = (turns: ReadonlyArray<Turn>, tools: ToolSet, guard: NoProgress): boolean => {
   const recent = turns.slice(-guard.repeat * guard.period)
-  if (recent.length < guard.repeat) return false
+  if (recent.length < guard.repeat || recent.slice(-guard.repeat).every(isUnusable)) return false
   const prints = recent.map((turn) => fingerprint(turn, tools))
   for (let period = 1; period <= guard.period; period++) {
     const window = prints.slice(-guard.repeat * period)

@@ -117,20 +117,22 @@ const act = <A, R>(
   proposal: Extract<Proposal, { _tag: "Call" }>,
   span: Trace.TraceSpan,
 ): Effect.Effect<Passed<A>> =>
-  Effect.gen(function* () {
-    const calls = recordCalls(machine, decided, "explore", proposal)
-    if (decided.uncovered.length > 0) {
-      const message = `the bill of the reply was above its hold in ${decided.uncovered.join(", ")}`
-      refuseAll(machine.setting, calls, { code: "EBUDGET", message })
-      return stop(firstShort(decided.uncovered), message, decided.uncovered)
-    }
-    const results = yield* execute(machine.setting, calls)
-    span.attributes({
-      [Names.stepAdmitted]: results.filter((one) => one.ran).length,
-      [Names.stepRefused]: results.filter((one) => !one.ran).length,
-    })
-    return afterCalls(results)
-  })
+  Effect.uninterruptibleMask((restore) =>
+    Effect.gen(function* () {
+      const calls = recordCalls(machine, decided, "explore", proposal)
+      if (decided.uncovered.length > 0) {
+        const message = `the bill of the reply was above its hold in ${decided.uncovered.join(", ")}`
+        refuseAll(machine.setting, calls, { code: "EBUDGET", message })
+        return stop(firstShort(decided.uncovered), message, decided.uncovered)
+      }
+      const results = yield* execute(machine.setting, calls, restore)
+      span.attributes({
+        [Names.stepAdmitted]: results.filter((one) => one.ran).length,
+        [Names.stepRefused]: results.filter((one) => !one.ran).length,
+      })
+      return afterCalls(results)
+    }),
+  )
 
 /** A tool that broke down ends the run; so does a reply whose every call was refused for want of tool calls. */
 const afterCalls = (results: ReadonlyArray<CallResult>): Stop | typeof next => {
@@ -217,9 +219,9 @@ const finish = <A, R>(
     const decoded = yield* decodeAnswer(machine, decided, "explore", proposal)
     if (Result.isFailure(decoded)) return next
     const answer = decoded.success
+    machine.remains = { answer, text: proposal.text }
     const verified = yield* verify(machine, answer)
     if (verified === undefined) return { _tag: "Finished", answer, verification: undefined }
-    machine.remains = { answer, text: proposal.text }
     if (Result.isFailure(verified)) return stop("unverified", verified.failure)
     return verified.success.accepted ? { _tag: "Finished", answer, verification: verified.success } : next
   })
@@ -234,8 +236,9 @@ const verify = <A, R>(
   const stateDigest = digestOf(machine.state)
   const limit = purse.ledger.leftMillis(purse.account, "verify") ?? Infinity
   return Trace.span("bursar.verify", {}, (span) =>
-    verifier.check({ answer, task: machine.task, state: machine.state }, payFor(machine)).pipe(
+    Effect.suspend(() => verifier.check({ answer, task: machine.task, state: machine.state }, payFor(machine))).pipe(
       Effect.mapError((error) => error.message),
+      Effect.catchDefect(() => Effect.succeed(brokenCheck(verifier.name))),
       Effect.timeoutOrElse({ duration: limit, orElse: () => Effect.fail("no time is left to check the answer") }),
       Effect.tap((verification) =>
         Effect.sync(() => {
@@ -247,6 +250,12 @@ const verify = <A, R>(
     ),
   )
 }
+
+/** A verifier that breaks down has accepted nothing. */
+const brokenCheck = (name: string): Verification => ({
+  accepted: false,
+  rules: [{ name, passed: false, detail: "the check itself broke down" }],
+})
 
 const payFor = <A, R>(machine: Machine<A, R>): Pay => {
   let check = 0
@@ -260,9 +269,8 @@ const stopped = <A, R>(machine: Machine<A, R>, cause: Stop): Effect.Effect<Endin
   Effect.gen(function* () {
     const { reason, short, detail } = cause
     machine.record({ _tag: "Stopping", agent: machine.agent, step: machine.step, reason, short, detail })
-    const wrappedUp = machine.settings.wrapUp && allowsWrapUp(reason) ? yield* wrapUp(machine) : undefined
-    const remains = wrappedUp ?? machine.remains
-    return { reason, short, detail, ...leftOver(remains) }
+    const wrappedUp = machine.settings.wrapUp && allowsWrapUp(reason) ? yield* wrapUp(machine) : {}
+    return { reason, short, detail, ...leftOver({ ...machine.remains, ...wrappedUp }) }
   })
 
 const leftOver = <A>(remains: Remains<A>) => ({
@@ -272,12 +280,13 @@ const leftOver = <A>(remains: Remains<A>) => ({
 })
 
 /** One last answer from the output reserve, with tools withdrawn; nothing where it cannot be paid or fails. */
-const wrapUp = <A, R>(machine: Machine<A, R>): Effect.Effect<Remains<A> | undefined, never, R> =>
+const wrapUp = <A, R>(machine: Machine<A, R>): Effect.Effect<Partial<Remains<A>>, never, R> =>
   Trace.span("bursar.wrap_up", {}, () =>
     Effect.gen(function* () {
       const decided = yield* decide(machine, "wrap_up")
-      if (decided._tag === "Stop") return undefined
+      if (decided._tag === "Stop") return {}
       const { proposal } = decided.decision
+      const said = proposal.text === undefined ? {} : { text: proposal.text }
       switch (proposal._tag) {
         case "Call": {
           const calls = recordCalls(machine, decided, "wrap_up", proposal)
@@ -285,23 +294,27 @@ const wrapUp = <A, R>(machine: Machine<A, R>): Effect.Effect<Remains<A> | undefi
             code: "EWITHDRAWN",
             message: `tools are withdrawn; only ${finishTool} is left`,
           })
-          return proposal.text === undefined ? undefined : { answer: undefined, text: proposal.text }
+          return said
         }
         case "Invalid":
           recordInvalid(machine, decided, "wrap_up", proposal)
-          return proposal.text === undefined ? undefined : { answer: undefined, text: proposal.text }
+          return said
         case "Finish": {
           const decoded = yield* decodeAnswer(machine, decided, "wrap_up", proposal)
           if (Result.isSuccess(decoded)) return { answer: decoded.success, text: proposal.text }
-          return { answer: undefined, text: proposal.text ?? JSON.stringify(proposal.answer) }
+          return { text: proposal.text ?? JSON.stringify(proposal.answer) }
         }
       }
     }),
   )
 
-/** How a run ended that was interrupted: with all it had. */
-export const interrupted = <A, R>(machine: Machine<A, R>, reason: StopReason): Ending<A> => {
-  const detail = "interrupted"
-  machine.record({ _tag: "Stopping", agent: machine.agent, step: machine.step, reason, short: [], detail })
-  return { reason, short: [], detail, ...leftOver(machine.remains) }
+/** How a run ended that was interrupted: with all it had. A cause that was there before stays. */
+export const interrupted = <A, R>(
+  machine: Machine<A, R>,
+  cause: { readonly reason: StopReason; readonly detail: string },
+): Ending<A> => {
+  const first = machine.state.control.stopping
+  if (first !== undefined) return { ...first, ...leftOver(machine.remains) }
+  machine.record({ _tag: "Stopping", agent: machine.agent, step: machine.step, short: [], ...cause })
+  return { ...cause, short: [], ...leftOver(machine.remains) }
 }

@@ -1,7 +1,7 @@
 /**
  * One agent run as the loop sees it: what it may spend, whom it asks, what it may call, and what has happened so far.
  */
-import * as Effect from "effect/Effect"
+import type * as Effect from "effect/Effect"
 import { type Grant, type PerReserve, type Purse, type Reserve } from "../budget/Budget.ts"
 import { availableIn } from "../budget/Account.ts"
 import type { Event, Purpose } from "../event/Event.ts"

@@ -170,7 +170,10 @@ export const withoutApprovals = (messages: ReadonlyArray<Prompt.Message>): Reado
     if (message.role !== "assistant" && message.role !== "tool") return message
     const parts: ReadonlyArray<{ readonly type: string }> = message.content
     if (!parts.some(isApproval)) return message
-    return { ...message, content: parts.filter((part) => !isApproval(part)) } as unknown as Prompt.Message
+    const [content, { options }] = [parts.filter((part) => !isApproval(part)) as never, message]
+    return message.role === "tool"
+      ? Prompt.toolMessage({ content, options })
+      : Prompt.assistantMessage({ content, options })
   })
 
 const isApproval = (part: { readonly type: string }): boolean =>
@@ -179,7 +182,10 @@ const isApproval = (part: { readonly type: string }): boolean =>
 const toReply = (generated: Generated): Reply => ({
   text: generated.text,
   calls: generated.content.flatMap((part) =>
-    part.type === "tool-call" ? [{ id: part.id, name: part.name, params: part.params as unknown }] : [],
+    // What the provider ran itself is no call for the host.
+    part.type === "tool-call" && !part.providerExecuted
+      ? [{ id: part.id, name: part.name, params: part.params as unknown }]
+      : [],
   ),
   cut: generated.finishReason === "length",
   finishReason: generated.finishReason,

@@ -20,6 +20,7 @@ export interface AnswerFormat<A> {
   readonly unwrap: (params: unknown) => unknown
   /** From the encoded answer to the answer, or to a sentence that says what is wrong. */
   readonly decode: (encoded: unknown) => Effect.Effect<A, string>
+  /** As JSON; `undefined` for a schema that can only be read. */
   readonly encode: (answer: A) => unknown
 }
 
@@ -31,6 +32,7 @@ export const make = <A>(schema: Schema.Codec<A, unknown>): AnswerFormat<A> => {
   const isObject = SchemaAST.isObjects(Schema.toEncoded(json).ast)
   const parameters = isObject ? json : Schema.Struct({ answer: json })
   const decode = Schema.decodeUnknownEffect(json, { onExcessProperty: "ignore", errors: "all" })
+  const encode = Schema.encodeSync(json)
   return {
     isText: SchemaAST.isString(schema.ast),
     finish: Tool.make(finishTool, {
@@ -39,8 +41,12 @@ export const make = <A>(schema: Schema.Codec<A, unknown>): AnswerFormat<A> => {
     }),
     parameters,
     unwrap: (params) => (isObject ? fromText(params) : (fromText(params) as { answer?: unknown } | undefined)?.answer),
-    decode: (encoded) => decode(encoded).pipe(Effect.mapError((error) => error.message)),
-    encode: Schema.encodeSync(json),
+    decode: (encoded) =>
+      Effect.suspend(() => decode(encoded)).pipe(
+        Effect.mapError((error) => error.message),
+        Effect.catchDefect(() => Effect.fail("it could not be read")),
+      ),
+    encode: (answer) => Result.getOrUndefined(Result.try((): unknown => encode(answer))),
   }
 }
 

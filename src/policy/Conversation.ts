@@ -42,18 +42,25 @@ const standing = (view: View): string => {
 const howToFinish = (view: View): string =>
   view.answer.isText ? "Answer in plain text once you are done." : `Give your answer by calling ${finishTool}.`
 
-/** The opening of a conversation is the same in every step. */
-const openings = new WeakMap<ReadonlyArray<Turn>, ReadonlyArray<Prompt.Message>>()
+interface Opening {
+  readonly system: string
+  readonly task: string
+  readonly messages: ReadonlyArray<Prompt.Message>
+}
+
+/** The opening of a conversation is the same in every step, unless a policy shows its model another view. */
+const openings = new WeakMap<ReadonlyArray<Turn>, Opening>()
 
 const opening = (view: View): ReadonlyArray<Prompt.Message> => {
+  const [system, { task }] = [`${view.instructions}\n\n${howToFinish(view)}`, view]
   const known = openings.get(view.turns)
-  if (known !== undefined) return known
-  const made = [
-    Prompt.systemMessage({ content: `${view.instructions}\n\n${howToFinish(view)}` }),
-    Prompt.userMessage({ content: [Prompt.textPart({ text: view.task })] }),
+  if (known?.system === system && known.task === task) return known.messages
+  const messages = [
+    Prompt.systemMessage({ content: system }),
+    Prompt.userMessage({ content: [Prompt.textPart({ text: task })] }),
   ]
-  openings.set(view.turns, made)
-  return made
+  openings.set(view.turns, { system, task, messages })
+  return messages
 }
 
 const encoded = new WeakMap<Turn, ReadonlyArray<Prompt.Message>>()
@@ -71,8 +78,8 @@ const said = (turn: Turn): ReadonlyArray<Prompt.Message> => {
   const calls = turn.observations.map((one) =>
     Prompt.toolCallPart({ id: one.call, name: one.tool, params: one.params, providerExecuted: false }),
   )
-  const finish =
-    turn.kind === "finish" && turn.text === undefined ? [Prompt.textPart({ text: JSON.stringify(turn.answer) })] : []
+  const answer = turn.answer === undefined || turn.answer === turn.text ? undefined : JSON.stringify(turn.answer)
+  const finish = answer === undefined || answer === turn.text ? [] : [Prompt.textPart({ text: answer })]
   const content = [...text, ...finish, ...calls]
   return content.length === 0 ? [] : [Prompt.assistantMessage({ content })]
 }

@@ -1,6 +1,7 @@
 /**
  * What a policy proposes. The host checks, executes, records and decides.
  */
+import * as Result from "effect/Result"
 
 /**
  * One call that a policy proposes: the tool, its arguments, and the id the provider gave it, if any.
@@ -56,3 +57,9 @@ export const finish = (answer: unknown): Proposal => ({ _tag: "Finish", answer }
  * @since 0.1.0
  */
 export const invalid = (why: string): Proposal => ({ _tag: "Invalid", why })
+
+/** The proposal, if it can be written down: what is no JSON could be neither recorded nor shown again. */
+export const recordable = (proposal: Proposal): Proposal => {
+  const written = Result.try(() => JSON.stringify(proposal))
+  return Result.isSuccess(written) ? proposal : invalid("The proposal could not be written down as JSON.")
+}

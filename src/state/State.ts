@@ -86,7 +86,7 @@ export class Fold {
   readonly #turns: Array<OpenTurn> = []
   #task = ""
   #version = 0
-  #control: Mutable<AgentState["control"]> = {
+  readonly #control: Mutable<AgentState["control"]> = {
     steps: 0,
     invalidInARow: 0,
     stopping: undefined,

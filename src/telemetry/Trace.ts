@@ -99,9 +99,9 @@ const write = (made: Tracer.Span, clock: Clock.Clock): Writer => {
   return writer
 }
 
-/** A failure's own text may hold what a user or a provider wrote: the span gets its tag alone. */
+/** Values and failures may hold what a user or a provider wrote: the span gets the tag of a failure and no more. */
 const withoutText = <A, E>(exit: Exit.Exit<A, E>, made: Tracer.Span): Exit.Exit<unknown, unknown> => {
-  if (Exit.isSuccess(exit)) return exit
+  if (Exit.isSuccess(exit)) return Exit.void
   const failed = exit.cause.reasons.find((reason) => reason._tag !== "Interrupt")
   if (failed === undefined) return exit
   const error: unknown = failed._tag === "Fail" ? failed.error : failed.defect

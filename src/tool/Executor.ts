@@ -9,7 +9,7 @@
  * in order, unless the caller says otherwise.
  */
 import * as Effect from "effect/Effect"
-import type * as Exit from "effect/Exit"
+import * as Exit from "effect/Exit"
 import * as Result from "effect/Result"
 import { describe, type Hold, type Ledger, type Purse, type Refusal, type Settlement } from "../budget/Budget.ts"
 import * as Content from "../event/Content.ts"
@@ -18,10 +18,10 @@ import * as Names from "../telemetry/Names.ts"
 import * as Trace from "../telemetry/Trace.ts"
 import {
   type CallResult,
-  cancelled,
   cancelledReason,
   codeOf,
   end,
+  type Ended,
   interrupted,
   outcomeWord,
   type Refused,
@@ -38,11 +38,17 @@ export interface ChildResult {
   readonly error: ToolFailure | undefined
 }
 
+/** Lets the interruption of the caller in where the work can be interrupted. */
+export type Restore = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
+
 /** A child whose account is open and which has not started yet. */
 export interface OpenedChild {
   readonly account: string
-  /** Runs the child to its end and closes its account, also when interrupted. */
-  readonly run: Effect.Effect<ChildResult>
+  /**
+   * Runs the child to its end and closes its account. It is started where nothing can interrupt it and lets itself be
+   * interrupted through `restore`; then too it ends with a result.
+   */
+  readonly run: (restore: Restore) => Effect.Effect<ChildResult>
   /** Closes the account of a child that was never started. */
   readonly abandon: Effect.Effect<void>
 }
@@ -95,19 +101,44 @@ type Prepared =
   | { readonly _tag: "Tool"; readonly call: Call; readonly runnable: Runnable; readonly params: unknown }
   | { readonly _tag: "Task"; readonly call: Call; readonly task: string }
 
-/** Runs the calls of a decision. Interruption gives every call its result first. */
-export const execute = (setting: Setting, calls: ReadonlyArray<Call>): Effect.Effect<ReadonlyArray<CallResult>> =>
-  Effect.uninterruptibleMask((restore) =>
-    Effect.gen(function* () {
-      const prepared = yield* restore(Effect.forEach(calls, (call) => prepare(setting, call)))
-      const admitted = admit(setting, prepared)
-      const results = new Map<string, CallResult>()
-      yield* restore(runAll(setting, admitted, results)).pipe(
-        Effect.onExit(() => endUnstarted(setting, admitted, results)),
-      )
-      return calls.map((call) => results.get(call.call)!)
-    }),
-  )
+/** The calls of one decision, and the results they have had so far. */
+interface Batch {
+  readonly setting: Setting
+  readonly results: Map<string, CallResult>
+}
+
+/** Records the one result of a call, in one go with the note that it has one. */
+const endIn = ({ setting, results }: Batch, ended: Parameters<typeof end>[1]): CallResult => {
+  const result = end(setting, ended)
+  results.set(ended.call.call, result)
+  return result
+}
+
+/**
+ * Runs the calls of a decision. It is started where nothing can interrupt it, right after the calls were recorded, and
+ * lets itself be interrupted through `restore`; every call has its result first.
+ */
+export const execute = (
+  setting: Setting,
+  calls: ReadonlyArray<Call>,
+  restore: Restore,
+): Effect.Effect<ReadonlyArray<CallResult>> =>
+  Effect.suspend(() => {
+    const batch: Batch = { setting, results: new Map() }
+    return restore(Effect.forEach(calls, (call) => prepare(setting, call))).pipe(
+      Effect.flatMap((prepared) => {
+        const admitted = admit(setting, prepared)
+        return restore(runAll(batch, admitted)).pipe(Effect.onExit(() => endUnstarted(batch, admitted)))
+      }),
+      Effect.onExit(() => Effect.sync(() => endWithout(batch, calls))),
+      Effect.map(() => calls.map((call) => batch.results.get(call.call)!)),
+    )
+  })
+
+/** Interrupted before they were looked at: nothing is held for them yet. */
+const endWithout = (batch: Batch, calls: ReadonlyArray<Call>): void => {
+  for (const call of calls) if (!batch.results.has(call.call)) endIn(batch, refused(call, cancelledReason))
+}
 
 /** Refuses calls without running them, each with its result. */
 export const refuseAll = (
@@ -190,24 +221,18 @@ const hold = (setting: Setting, one: Extract<Prepared, { _tag: "Tool" }>): Admit
 
 // --- running
 
-const runAll = (
-  setting: Setting,
-  admitted: ReadonlyArray<Admitted>,
-  results: Map<string, CallResult>,
-): Effect.Effect<void> =>
-  Effect.forEach(
-    segments(admitted, setting.concurrency),
+const runAll = (batch: Batch, admitted: ReadonlyArray<Admitted>): Effect.Effect<void> => {
+  const { concurrency, flush } = batch.setting
+  return Effect.forEach(
+    segments(admitted, concurrency),
     (segment) =>
       Effect.andThen(
-        setting.flush,
-        Effect.forEach(
-          segment,
-          (one) => Effect.map(runOne(setting, one), (result) => results.set(one.call.call, result)),
-          { concurrency: setting.concurrency.calls, discard: true },
-        ),
+        flush,
+        Effect.forEach(segment, (one) => runOne(batch, one), { concurrency: concurrency.calls, discard: true }),
       ),
     { discard: true },
   )
+}
 
 /** Runs of calls that may go side by side; a call with an effect stands alone. */
 const segments = (
@@ -226,20 +251,21 @@ const segments = (
   return groups
 }
 
-const runOne = (setting: Setting, one: Admitted): Effect.Effect<CallResult> => {
+const runOne = (batch: Batch, one: Admitted): Effect.Effect<CallResult> => {
   switch (one._tag) {
     case "Refused":
-      return Effect.sync(() => end(setting, one))
+      return Effect.sync(() => endIn(batch, one))
     case "Tool":
-      return runTool(setting, one)
+      return runTool(batch, one)
     case "Child":
-      return runChild(setting, one)
+      return runChild(batch, one)
   }
 }
 
-const runTool = (setting: Setting, one: Extract<Admitted, { _tag: "Tool" }>): Effect.Effect<CallResult> =>
+const runTool = (batch: Batch, one: Extract<Admitted, { _tag: "Tool" }>): Effect.Effect<CallResult> =>
   Effect.uninterruptibleMask((restore) =>
     Effect.suspend(() => {
+      const { setting } = batch
       const { agent, step, purse } = setting
       const { contract } = one.runnable
       setting.record({ _tag: "CallStarted", agent, step, call: one.call.call, tool: one.call.tool })
@@ -255,7 +281,7 @@ const runTool = (setting: Setting, one: Extract<Admitted, { _tag: "Tool" }>): Ef
           Effect.exit,
           Effect.flatMap((exit) => {
             settle(purse.ledger, one.hold, exit)
-            const result = end(setting, { ...resultOf(exit), call: one.call, stateChanged: contract.effect !== "read" })
+            const result = endIn(batch, { ...resultOf(exit), call: one.call, stateChanged: contract.effect !== "read" })
             span.attributes({ [Names.toolOutcome]: outcomeWord(result) })
             if (result.code === "EFATAL") span.fail("bursar.tool_error", "The tool failed fatally.")
             return Effect.succeed(result)
@@ -274,25 +300,35 @@ const settle = (ledger: Ledger, hold: Hold, exit: Exit.Exit<unknown, ToolFailure
 
 const lawBroken = (refusal: Refusal): Error => new Error(`the hold of a call could not be resolved: ${refusal._tag}`)
 
-const runChild = (setting: Setting, one: Extract<Admitted, { _tag: "Child" }>): Effect.Effect<CallResult> =>
-  Effect.suspend(() => {
-    const { agent, step } = setting
-    setting.record({ _tag: "CallStarted", agent, step, call: one.call.call, tool: one.call.tool })
-    return inSpan(one.call, undefined, (span) =>
-      one.child.run.pipe(
-        Effect.map((child) => {
-          const ended = { outcome: child.outcome, data: child.data, failure: child.error, ran: true }
-          span.attributes({ [Names.toolOutcome]: child.outcome })
-          return end(setting, { ...ended, call: one.call, stateChanged: false, child: child.child })
-        }),
-        Effect.onInterrupt(() =>
-          Effect.sync(() =>
-            end(setting, { ...cancelled, ran: true, call: one.call, stateChanged: false, child: one.child.account }),
-          ),
+const runChild = (batch: Batch, one: Extract<Admitted, { _tag: "Child" }>): Effect.Effect<CallResult> =>
+  Effect.uninterruptibleMask((restore) =>
+    Effect.suspend(() => {
+      const { agent, step, record } = batch.setting
+      record({ _tag: "CallStarted", agent, step, call: one.call.call, tool: one.call.tool })
+      return inSpan(one.call, undefined, (span) =>
+        one.child.run(restore).pipe(
+          Effect.exit,
+          Effect.map((exit) => {
+            const ended = childResultOf(exit)
+            const { account } = one.child
+            const result = endIn(batch, { ...ended, call: one.call, stateChanged: false, child: account })
+            span.attributes({ [Names.toolOutcome]: outcomeWord(result) })
+            if (result.code === "EFATAL") span.fail("bursar.tool_error", "The child agent broke down.")
+            return result
+          }),
         ),
-      ),
-    )
-  })
+      )
+    }),
+  )
+
+/** A child that breaks down has closed its books; for its parent it is a tool that failed fatally. */
+const childResultOf = (exit: Exit.Exit<ChildResult>): Ended => {
+  if (Exit.isSuccess(exit)) {
+    const { outcome, data, error } = exit.value
+    return { outcome, data, failure: error, ran: true }
+  }
+  return { outcome: "error", data: undefined, failure: { code: "EFATAL", message: "the agent broke down" }, ran: true }
+}
 
 const inSpan = <A>(
   call: Call,
@@ -314,27 +350,19 @@ const inSpan = <A>(
   )
 
 /** What did not start gives its hold or its account back and gets its result. */
-const endUnstarted = (
-  setting: Setting,
-  admitted: ReadonlyArray<Admitted>,
-  results: ReadonlyMap<string, CallResult>,
-): Effect.Effect<void> =>
+const endUnstarted = (batch: Batch, admitted: ReadonlyArray<Admitted>): Effect.Effect<void> =>
   Effect.forEach(
-    admitted.filter((one) => !results.has(one.call.call)),
+    admitted.filter((one) => !batch.results.has(one.call.call)),
     (one) => {
-      const { ledger, account } = setting.purse
-      if (one._tag === "Refused") return Effect.sync(() => end(setting, one))
-      if (one._tag === "Child") {
-        if (ledger.account(one.child.account).state === "Closed") return Effect.void
-        return Effect.andThen(
-          one.child.abandon,
-          Effect.sync(() => end(setting, refused(one.call, cancelledReason))),
-        )
+      switch (one._tag) {
+        case "Refused":
+          return Effect.sync(() => endIn(batch, one))
+        case "Child":
+          return Effect.map(one.child.abandon, () => endIn(batch, refused(one.call, cancelledReason)))
+        case "Tool":
+          Result.getOrThrowWith(batch.setting.purse.ledger.void(one.hold), lawBroken)
+          return Effect.sync(() => endIn(batch, refused(one.call, cancelledReason)))
       }
-      const pending = ledger.pendingHolds(account).some((hold) => hold.id === one.hold.id)
-      if (!pending) return Effect.void
-      Result.getOrThrowWith(ledger.void(one.hold), lawBroken)
-      return Effect.sync(() => end(setting, refused(one.call, cancelledReason)))
     },
     { discard: true },
   )

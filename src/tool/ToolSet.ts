@@ -26,7 +26,7 @@ export interface Runnable {
 /** Tools by name. */
 export type ToolSet = ReadonlyMap<string, Runnable>
 
-/** Finds the handlers of `tools` in the context; a handler that is missing is a mistake of the program. */
+/** Finds the handlers of `tools` in the context. */
 export const make = (tools: ReadonlyArray<Tool.Any>): Effect.Effect<ToolSet> =>
   Effect.contextWith((context: Context.Context<never>) =>
     Effect.sync(() => new Map(tools.map((tool) => [tool.name, runnable(tool, context)]))),
@@ -34,22 +34,33 @@ export const make = (tools: ReadonlyArray<Tool.Any>): Effect.Effect<ToolSet> =>
 
 const runnable = (tool: Tool.Any, context: Context.Context<never>): Runnable => {
   const handler = context.mapUnsafe.get(tool.id) as Tool.Handler<string> | undefined
-  if (handler === undefined) throw new Error(`no handler is provided for the tool ${tool.name}`)
-  const services = Context.merge(context, handler.context)
+  if (handler === undefined) return unhandled(tool)
+  // Of a service that both have, the caller's wins: its span, its clock. So does `effect/ai`.
+  const inServices = <A>(self: Effect.Effect<A, ToolFailure>): Effect.Effect<A, ToolFailure> =>
+    Effect.updateContext(self, (caller: Context.Context<never>) => Context.merge(handler.context, caller))
   const encode = Schema.encodeUnknownEffect(Schema.toCodecJson(tool.successSchema))
+  const decode = decoder(tool)
   return {
     tool,
     contract: Contract.of(tool),
-    decode: (params) =>
-      decoder(tool)(params).pipe(Effect.provideContext(services)) as Effect.Effect<unknown, ToolFailure>,
+    decode: (params) => inServices(decode(params) as Effect.Effect<unknown, ToolFailure>),
     run: (params, call) =>
-      handler.handler(params, { toolCallId: call, preliminary: () => Effect.void }).pipe(
-        Effect.flatMap((result) => encode(result)),
-        Effect.mapError(failureOf),
-        Effect.provideContext(services as Context.Context<unknown>),
-      ) as Effect.Effect<unknown, ToolFailure>,
+      inServices(
+        Effect.suspend(() => handler.handler(params, { toolCallId: call, preliminary: () => Effect.void })).pipe(
+          Effect.flatMap((result) => encode(result)),
+          Effect.mapError(failureOf),
+        ) as Effect.Effect<unknown, ToolFailure>,
+      ),
   }
 }
+
+/** A mistake of the program. It shows when the tool is called and ends the run like any tool that breaks down. */
+const unhandled = (tool: Tool.Any): Runnable => ({
+  tool,
+  contract: Contract.of(tool),
+  decode: Effect.succeed,
+  run: () => Effect.fail({ code: "EFATAL", message: `no handler is provided for the tool ${tool.name}` }),
+})
 
 const strict = { onExcessProperty: "error", errors: "all" } as const
 
@@ -63,6 +74,9 @@ const decoder = (tool: Tool.Any): ((params: unknown) => Effect.Effect<unknown, T
     parse(params).pipe(
       Effect.flatMap(decode),
       Effect.mapError((error): ToolFailure => ({ code: "EINVAL", message: messageOf(error) })),
+      Effect.catchDefect(() =>
+        Effect.fail<ToolFailure>({ code: "EFATAL", message: "its arguments could not be read" }),
+      ),
     )
 }
 

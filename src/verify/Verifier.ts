@@ -131,7 +131,7 @@ export const predicate = <A>(name: string, test: (candidate: Candidate<A>) => bo
  * @since 0.1.0
  */
 export const schema = <A>(name: string, strict: Schema.Codec<A, unknown>): Verifier<unknown> =>
-  make<unknown, never, never>(name, ({ answer }) =>
+  make<unknown>(name, ({ answer }) =>
     Schema.decodeUnknownEffect(strict)(answer).pipe(
       Effect.match({
         onFailure: (error) => [{ name, passed: false, detail: error.message }],

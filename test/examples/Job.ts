@@ -74,7 +74,7 @@ export const run = (
 /** The events of the only run in that folder. */
 export const journalIn = (cwd: string): ReadonlyArray<Readonly<Record<string, unknown>>> => {
   const runs = join(cwd, ".bursar/runs")
-  const [log] = readdirSync(runs).filter((name) => name.endsWith(".jsonl") && !name.includes(".content."))
+  const log = readdirSync(runs).find((name) => name.endsWith(".jsonl") && !name.includes(".content."))
   const lines = readFileSync(join(runs, log!), "utf8").trimEnd().split("\n")
   return lines.map((line) => JSON.parse(line) as Readonly<Record<string, unknown>>)
 }

@@ -1,0 +1,216 @@
+/**
+ * What must be true of a tree at every moment, checked against a naive record of what was asked and billed. Written from
+ * the contract, without the sums of `Account` and `Statement`.
+ */
+import { assert } from "@effect/vitest"
+import * as Result from "effect/Result"
+import type { Account, State } from "../../src/budget/Account.ts"
+import { dimensions, type Dimension, type Grant } from "../../src/budget/Dimension.ts"
+import { type Reserve, reserves } from "../../src/budget/Reserve.ts"
+import { imbalances, statement, violations } from "../../src/budget/Statement.ts"
+import { carryOut, type Command, type Done, plans, roots } from "./commands.ts"
+import { open, records, sameRecords, type Tree } from "./tree.ts"
+
+/** What a bystander would have written down. Exact at any size. */
+interface Witness {
+  readonly billed: Record<Dimension, bigint>
+  readonly excess: Record<Dimension, bigint>
+  readonly pending: Map<string, Grant>
+}
+
+const nothing = (): Record<Dimension, bigint> =>
+  Object.fromEntries(dimensions.map((d) => [d, 0n])) as Record<Dimension, bigint>
+
+const sum = (numbers: ReadonlyArray<number>): bigint => numbers.reduce((total, one) => total + BigInt(one), 0n)
+
+/** What still counts: closed accounts are part of their parent, but a closed root of nothing. */
+const alive = (tree: Tree): ReadonlyArray<Account> =>
+  tree.ledger.accounts.filter((one) => one.state !== "Closed" || one.parent === undefined)
+
+const over = (accounts: ReadonlyArray<Account>, part: "allocated" | "held" | "carved" | "used", d: Dimension): bigint =>
+  sum(accounts.flatMap((account) => reserves.map((reserve) => account.funds[reserve][part][d])))
+
+/** Writes down what an accepted operation means. */
+const witnessed = (witness: Witness, done: Done): void => {
+  const bill = (grant: Grant, times = 1) => {
+    for (const d of dimensions) witness.billed[d] += BigInt(grant[d] ?? 0) * BigInt(times)
+  }
+  const accepted = done.results.filter(Result.isSuccess).length
+  if (accepted === 0) return
+  const key = done.hold === undefined ? "" : `${done.hold.account} ${done.hold.id}`
+  const held = witness.pending.get(key) ?? {}
+  switch (done.name) {
+    case "carve":
+    case "carveAll":
+      return bill(done.charge, accepted)
+    case "hold":
+      return void witness.pending.set(key, done.grant)
+    case "settle":
+      for (const d of dimensions) {
+        const more = BigInt(done.grant[d] ?? 0) - BigInt(held[d] ?? 0)
+        if (more > 0n) witness.excess[d] += more
+      }
+      bill(done.grant)
+      return void witness.pending.delete(key)
+    case "assume":
+      bill(held)
+      return void witness.pending.delete(key)
+    case "void":
+      return void witness.pending.delete(key)
+    default:
+  }
+}
+
+/** I1, I2, I6 by the module itself; I3, I4, I5 and I11 against the witness. */
+const checkState = (tree: Tree, witness: Witness): void => {
+  assert.deepStrictEqual(violations(tree.ledger), [])
+  const { root } = tree.ledger
+  const open = alive(tree)
+  for (const d of dimensions) {
+    const [held, used] = [over(open, "held", d), over(open, "used", d)]
+    const debt = sum(open.map((account) => account.debt[d]))
+    const pending = sum([...witness.pending.values()].map((grant) => grant[d] ?? 0))
+    assert.strictEqual(held, pending, `held ${d}`)
+    assert.strictEqual(used + debt, witness.billed[d], `billed ${d}`)
+    if (!root.caps[d]) continue
+    const grant = over([root], "allocated", d)
+    const free = over(open, "allocated", d) - held - over(open, "carved", d) - used
+    assert.strictEqual(free + held + used, grant, `I3 ${d}`)
+    assert.isTrue(used + held <= grant, `${d} is overspent`)
+    assert.isTrue(witness.billed[d] <= grant + witness.excess[d], `${d} is overspent by more than the over-runs`)
+  }
+  for (const account of open) checkAccount(tree, account)
+}
+
+const checkAccount = (tree: Tree, account: Account): void => {
+  for (const reserve of reserves) {
+    const fund = account.funds[reserve]
+    for (const part of [fund.allocated, fund.held, fund.carved, fund.used])
+      for (const d of dimensions)
+        if (!(Number.isSafeInteger(part[d]) && part[d] >= 0)) assert.fail(`${account.id} ${d}`)
+  }
+  if (account.parent === undefined) return
+  const parent = tree.ledger.account(account.parent.id)
+  assert.notStrictEqual(parent.state, "Closed")
+  for (const d of dimensions) if (parent.caps[d] && !account.caps[d]) assert.fail(`${account.id} has no cap of ${d}`)
+  if (parent.window === undefined) return
+  const { exploreEndMillis, verifyEndMillis, deadlineMillis } = parent.window
+  const limit = { explore: exploreEndMillis, retry: exploreEndMillis, verify: verifyEndMillis, output: deadlineMillis }
+  assert.isAtMost(account.window!.deadlineMillis, limit[account.parent.reserve])
+}
+
+/** I9 and I12: what may be accepted under whom, and what never falls. */
+const checkTransition = (tree: Tree, before: ReadonlyArray<Account>, done: Done): void => {
+  const byId = new Map(before.map((account) => [account.id, account]))
+  const states: Array<string> = []
+  for (let id: string | undefined = done.account.id; id !== undefined; id = byId.get(id)!.parent?.id)
+    states.push(byId.get(id)!.state)
+  const closing = done.name === "hold" && (done.reserve === "verify" || done.reserve === "output")
+  const lawful = closing ? ["Open", "Frozen"] : ["Open"]
+  if (["hold", "carve", "carveAll", "move"].includes(done.name) && done.results.some(Result.isSuccess)) {
+    assert.include(lawful, states[0])
+    if (!closing) assert.deepStrictEqual([...new Set(states)], ["Open"])
+  }
+  for (const account of tree.ledger.accounts) {
+    const earlier = byId.get(account.id)
+    if (earlier === undefined || earlier === account) continue
+    if (earlier.state !== account.state) checkStep(earlier, account, done)
+    for (const reserve of reserves)
+      for (const d of dimensions) {
+        const [now, then] = [account.funds[reserve], earlier.funds[reserve]]
+        if (now.used[d] < then.used[d]) assert.fail(`I9 the use of ${account.id} fell`)
+        if (reserve !== "explore" && now.allocated[d] < account.opening[reserve][d] && !shrunk(tree, done, reserve))
+          assert.fail(`I10 ${reserve} of ${account.id} shrank`)
+      }
+  }
+}
+
+/** Where an account may go from each state; out of a pause only with the resume of what was paused. */
+const next = {
+  Open: ["Paused", "Frozen", "Draining", "Closed"],
+  Paused: ["Open", "Frozen", "Draining", "Closed"],
+  Frozen: ["Draining", "Closed"],
+  Draining: ["Closed"],
+  Closed: [],
+} satisfies Record<State, ReadonlyArray<State>>
+
+const checkStep = (earlier: Account, account: Account, done: Done): void => {
+  assert.include(next[earlier.state], account.state, `${account.id} was ${earlier.state}`)
+  if (account.state !== "Open") return
+  assert.strictEqual(done.name, "resume")
+  assert.strictEqual(done.account.id, earlier.pausedBy)
+}
+
+/** A senior reserve shrinks only by a cover, or by a move to a more senior one. */
+const shrunk = (tree: Tree, done: Done, reserve: Reserve): boolean =>
+  tree.entries.some((entry) => entry._tag === "Overran" || (entry._tag === "Moved" && entry.from === reserve)) ||
+  done.name === "move"
+
+/** Every hold is resolved and every account closed, leaves first; then nothing is missing. */
+const end = (tree: Tree, witness: Witness): void => {
+  const { ledger } = tree
+  for (const account of ledger.accounts.toReversed()) {
+    for (const hold of ledger.pendingHolds(account.id)) {
+      const results = [ledger.assume(hold)]
+      witnessed(witness, { ...nobody, name: "assume", account, hold, results })
+      assert.isTrue(Result.isSuccess(results[0]!))
+    }
+    if (account.parent !== undefined && account.state !== "Closed")
+      assert.isTrue(Result.isSuccess(ledger.close(account.id)))
+    checkState(tree, witness)
+  }
+  const { root } = ledger
+  for (const d of dimensions) {
+    assert.strictEqual(over([root], "held", d) + over([root], "carved", d), 0n)
+    assert.strictEqual(over([root], "used", d) + BigInt(root.debt[d]), witness.billed[d])
+  }
+  assert.deepStrictEqual(imbalances(statement(ledger)), [])
+  if (root.state !== "Closed") assert.isTrue(Result.isSuccess(ledger.close(root.id)))
+  assert.deepStrictEqual(imbalances(statement(ledger)), [])
+}
+
+const nobody = { reserve: "explore", grant: {}, charge: {} } as const
+
+/** How often each operation was accepted and refused: a property that never gets through checks nothing. */
+export type Marks = Map<string, number>
+
+/** Lives one life and checks the laws after every operation. */
+export const live = (
+  life: {
+    readonly root: number
+    readonly plan: number
+    readonly deadline: boolean
+    readonly commands: ReadonlyArray<Command>
+  },
+  marks?: Marks,
+): void => {
+  const grant = roots[life.root]!
+  const plan = grant.steps === undefined ? plans[0]! : plans[life.plan]!
+  const window = { window: { _tag: "Agent", verifier: true }, wallClockMillis: 200 } as const
+  const tree = open(grant, { reserves: plan, ...(life.deadline ? window : {}) })
+  const witness: Witness = { billed: nothing(), excess: nothing(), pending: new Map() }
+  life.commands.forEach((command, number) => {
+    const [before, accounts] = [records(tree.ledger), tree.ledger.accounts]
+    const done = carryOut(tree, command, number)
+    for (const result of done.results) {
+      const mark = `${done.name} ${Result.isSuccess(result) ? "accepted" : "refused"}`
+      marks?.set(mark, (marks.get(mark) ?? 0) + 1)
+    }
+    if (done.results.length > 0 && done.results.every(Result.isFailure)) sameRecords(before, records(tree.ledger))
+    witnessed(witness, done)
+    checkState(tree, witness)
+    checkTransition(tree, accounts, done)
+  })
+  if (marks !== undefined) {
+    const any = (name: string, has: (account: Account) => boolean) => {
+      if (tree.ledger.accounts.some(has)) marks.set(name, (marks.get(name) ?? 0) + 1)
+    }
+    any("life with an over-run", (account) => account.overran)
+    any("life with debt", (account) => dimensions.some((d) => account.debt[d] > 0))
+    any("life with grandchildren", (account) => account.depth > 1)
+    any("life with debt paid", (account) =>
+      tree.entries.some((entry) => entry._tag === "DebtPaid" && entry.account === account.id),
+    )
+  }
+  end(tree, witness)
+}

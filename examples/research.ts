@@ -53,49 +53,43 @@ const flags = {
 }
 
 /** The first Ctrl-C asks for the end, the second one does not ask. */
-const interruptions = Effect.gen(function* () {
-  const asked = yield* Deferred.make<void>()
-  let count = 0
-  const onSignal = () => {
-    if (++count > 1) process.exit(130)
-    process.stderr.write("\ncancelling; once more to end at once\n")
-    Effect.runSync(Deferred.succeed(asked, undefined))
+const cancelled = Deferred.makeUnsafe<void>()
+let signals = 0
+const onSignal = (): void => {
+  if (++signals > 1) {
+    process.stderr.write("ended at once\n")
+    process.exit(130)
   }
-  yield* Effect.acquireRelease(
-    Effect.sync(() => process.on("SIGINT", onSignal).on("SIGTERM", onSignal)),
-    () => Effect.sync(() => process.off("SIGINT", onSignal).off("SIGTERM", onSignal)),
-  )
-  return Deferred.await(asked)
-})
+  process.stderr.write("\ncancelling; once more to end at once\n")
+  Deferred.doneUnsafe(cancelled, Effect.void)
+}
+process.on("SIGINT", onSignal).on("SIGTERM", onSignal)
 
 const command = Command.make("research", flags, (given) =>
-  Effect.scoped(
-    Effect.gen(function* () {
-      const cancelled = yield* interruptions
-      const startMillis = Date.now()
-      const done = yield* run({
-        question: given.question,
-        docs: given.docs,
-        budget: {
-          steps: given.steps,
-          toolCalls: given.toolCalls,
-          wallClock: given.wallClock,
-          money: Option.getOrUndefined(given.money),
-        },
-        researchers: given.researchers,
-        price: Option.getOrUndefined(given.price),
-        useModel: (process.env["OPENAI_API_KEY"] ?? "") !== "",
-        journals: ".bursar/runs",
-        cancelled,
-        onEvent: (event) => {
-          const line = given.json ? undefined : eventLine(event, startMillis)
-          if (line !== undefined) console.log(line)
-        },
-      })
-      console.log(given.json ? asJson(given.question, done) : asText(given.question, done))
-      process.exitCode = exitCodeOf(done)
-    }),
-  ),
+  Effect.gen(function* () {
+    const startMillis = Date.now()
+    const done = yield* run({
+      question: given.question,
+      docs: given.docs,
+      budget: {
+        steps: given.steps,
+        toolCalls: given.toolCalls,
+        wallClock: given.wallClock,
+        money: Option.getOrUndefined(given.money),
+      },
+      researchers: given.researchers,
+      price: Option.getOrUndefined(given.price),
+      useModel: (process.env["OPENAI_API_KEY"] ?? "") !== "",
+      journals: ".bursar/runs",
+      cancelled: Deferred.await(cancelled),
+      onEvent: (event) => {
+        const line = given.json ? undefined : eventLine(event, startMillis)
+        if (line !== undefined) console.log(line)
+      },
+    })
+    console.log(given.json ? asJson(given.question, done) : asText(given.question, done))
+    process.exitCode = exitCodeOf(done)
+  }),
 ).pipe(Command.withDescription("Answers a question from a folder of Markdown files, with citations, on a budget"))
 
 const reportOf = ({ outcome }: Done): Report =>

@@ -2,9 +2,11 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
+import * as Tracer from "effect/Tracer"
 import { TestClock } from "effect/testing"
 import { Agent, Budget, type Event, Journal, Policy, Proposal, Verifier } from "../../src/index.ts"
 import { ScriptedModel } from "../../src/testing/index.ts"
+import * as Recording from "../support/Recording.ts"
 import { interruptAt } from "../support/Interrupting.ts"
 import { all, broken, results, settled, stopped, unbalanced } from "../support/journalled.ts"
 import { ask, calls, handled, plays, read, toolkit, write } from "../support/scripts.ts"
@@ -83,6 +85,26 @@ describe("interruption from outside", () => {
         assert.deepStrictEqual([...endings].toSorted(), ["cancelled", "completed"])
       }),
     30_000,
+  )
+
+  it.effect("leaves no span open and none without its parent", () =>
+    Effect.gen(function* () {
+      const once = (at: number) => {
+        const { tracer, spans } = Recording.make()
+        return recorded(() => interruptAt(Agent.run(threeLevels(), "task", { budget }), at)).pipe(
+          Effect.provideService(Tracer.Tracer, tracer),
+          Effect.map(({ value }) => ({ operations: value, spans })),
+        )
+      }
+      const { operations } = yield* once(Infinity)
+      for (let at = 1; at <= operations; at += 5) {
+        const { spans } = yield* once(at)
+        const ids = new Set(spans.map((span) => span.spanId))
+        const open = spans.filter((span) => Recording.statusOf(span) === "open")
+        const roots = spans.filter((span) => span.parent === undefined || !ids.has(span.parent))
+        assert.deepStrictEqual([open.length, roots.length <= 1], [0, true], `interrupted at operation ${at}`)
+      }
+    }),
   )
 
   it.effect("is possible at every operation of the caller of spawn, too", () =>

@@ -6,7 +6,6 @@ import { TestClock } from "effect/testing"
 import * as Tracer from "effect/Tracer"
 import { Agent, type Budget, type Event, Line, Policy, Proposal, Verifier } from "../../src/index.ts"
 import { ScriptedModel } from "../../src/testing/index.ts"
-import { interruptAt } from "../support/Interrupting.ts"
 import { all, run, stopped } from "../support/journalled.ts"
 import * as Recording from "../support/Recording.ts"
 import { ask, bare, calls, explorer, handled, plays, read, toolkit, write } from "../support/scripts.ts"
@@ -223,33 +222,6 @@ describe("a trace", () => {
       const [call] = named(spans, "execute_tool")
       assert.strictEqual(named(spans, "inside")[0]!.parent, call!.spanId)
       assert.strictEqual(named(spans, "invoke_agent")[0]!.parent, named(spans, "elsewhere")[0]!.spanId)
-    }),
-  )
-})
-
-describe("an interrupted run", () => {
-  it.effect("leaves no span open and none without its parent, wherever it was interrupted", () =>
-    Effect.gen(function* () {
-      const once = (at: number) =>
-        Effect.gen(function* () {
-          const { tracer, spans } = Recording.make()
-          const operations = yield* interruptAt(Agent.run(family(), canary, { budget }), at).pipe(
-            Effect.provide(failing),
-            Effect.provideService(Tracer.Tracer, tracer),
-          )
-          return { operations, spans }
-        })
-      const { operations } = yield* once(3000)
-      for (let at = 20; at < operations; at += 37) {
-        const { spans } = yield* once(at)
-        const ids = new Set(spans.map((span) => span.spanId))
-        assert.deepStrictEqual(
-          spans.filter((span) => Recording.statusOf(span) === "open").map((span) => span.name),
-          [],
-          `operation ${at}`,
-        )
-        assert.isAtMost(spans.filter((span) => span.parent === undefined || !ids.has(span.parent)).length, 1)
-      }
     }),
   )
 })

@@ -215,6 +215,10 @@ export const hold = (
   return Result.succeed({ account: { ...account, pendingHolds: account.pendingHolds + 1 }, moved })
 }
 
+/** Whether `amounts` fits a reserve and what it may borrow. */
+export const fitsIn = (self: Account, reserve: Reserve, amounts: Amounts): boolean =>
+  shortagesOf(self, reserve, amounts).length === 0
+
 /** What a reserve lacks for `amounts`, in the capped dimensions. */
 export const missingIn = (self: Account, reserve: Reserve, amounts: Amounts): Amounts =>
   reserve === "explore" ? zero : map((d) => (self.caps[d] ? Math.max(0, amounts[d] - free(self.funds[reserve], d)) : 0))

@@ -1,12 +1,16 @@
 /**
  * Where the accounts of a tree are kept: a mutable map of immutable records, and the walk over it. It decides nothing.
+ *
+ * It also remembers what every id was used for, so that an operation delivered twice is applied once.
  */
 import * as Result from "effect/Result"
+import { isDeepStrictEqual } from "node:util"
 import type { Account } from "./Account.ts"
-import type { Reserve } from "./Reserve.ts"
-import { add, type Amounts, dimensions, invalidAmount, maximum, subtract, zero } from "./Dimension.ts"
+import { add, type Amounts, fits, invalidAmount, map, maximum, subtract, zero } from "./Dimension.ts"
+import { type Dimension, dimensions } from "./Dimension.ts"
 import type { Entry } from "./Entry.ts"
 import type { InvalidAmount, Refusal } from "./Refusal.ts"
+import type { Reserve } from "./Reserve.ts"
 
 /**
  * Names a hold: the account it was placed on and the id its maker gave it.
@@ -20,7 +24,7 @@ export interface HoldRef {
 }
 
 /**
- * An amount set aside for one call in flight. It leaves `Pending` exactly once.
+ * An amount set aside for one call in flight. It leaves `Pending` exactly once; an assumed one may be corrected once.
  *
  * @category holds
  * @since 0.1.0
@@ -28,8 +32,33 @@ export interface HoldRef {
 export interface Hold extends HoldRef {
   readonly reserve: Reserve
   readonly amounts: Amounts
-  readonly state: "Pending" | "Settled" | "Voided" | "Assumed"
+  readonly state: "Pending" | "Settled" | "Voided" | "Assumed" | "Adjusted"
 }
+
+/** What became of a settled hold. */
+export interface Settlement {
+  /** What the bill exceeded the hold by. */
+  readonly excess: Amounts
+  /** True when the hold's own reserve paid the whole bill. */
+  readonly covered: boolean
+  /** The dimensions that were covered from elsewhere, or not at all. */
+  readonly short: ReadonlyArray<Dimension>
+}
+
+/** The bill a hold was settled with, and the answer. */
+export interface Resolution {
+  readonly bill: Amounts
+  readonly settlement: Settlement
+}
+
+/** Structural caps of a tree. */
+export interface Limits {
+  readonly maxDepth: number
+  readonly maxOpenChildren: number
+}
+
+/** Deep chains are hard to read in a trace and leave nothing at the bottom; see the module docs of `Reserve`. */
+export const defaultLimits: Limits = { maxDepth: 16, maxOpenChildren: 1024 }
 
 /** A refusal as an operation answers it. */
 export const refuse = (reason: Refusal): Result.Result<never, Refusal> => Result.fail(reason)
@@ -42,20 +71,61 @@ export const notOpen = (self: Account): Refusal => ({
   cause: self.cause,
 })
 
+/** What an id was used for, and the answer. */
+interface Answered {
+  readonly operation: string
+  readonly content: unknown
+  readonly answer: Result.Result<unknown, Refusal>
+}
+
+/** An operation that came under an id of its caller. */
+export interface Request {
+  readonly operation: string
+  readonly account: string
+  /** Without one the operation is always a new one. */
+  readonly id: string | undefined
+  readonly content: unknown
+}
+
+const exact: Amounts = map(() => maximum)
+
 export class Books {
   readonly record: (entry: Entry) => void
   readonly nowMillis: () => number
+  readonly limits: Limits
   /** Accounts whose debt nothing has covered yet. */
   readonly debtors = new Set<string>()
-  /** What the whole tree has used, owes and holds: no sum that an account ever keeps of these is larger. */
-  #counted = zero
   readonly #accounts = new Map<string, Account>()
   readonly #children = new Map<string, Set<string>>()
   readonly #holds = new Map<string, Map<string, Hold>>()
+  readonly #answers = new Map<string, Map<string, Answered>>()
+  readonly #carvings = new Map<string, unknown>()
+  readonly #resolutions = new Map<string, Map<string, Resolution>>()
+  /** What all accounts use and hold together: in capped dimensions at most the grant, in the others whatever was billed. */
+  #counted: Amounts = zero
 
-  constructor(options: { readonly record: (entry: Entry) => void; readonly nowMillis: () => number }) {
+  constructor(options: {
+    readonly record: (entry: Entry) => void
+    readonly nowMillis: () => number
+    readonly limits?: Limits
+  }) {
     this.record = options.record
     this.nowMillis = options.nowMillis
+    this.limits = options.limits ?? defaultLimits
+  }
+
+  /** A copy that shares every record and goes its own way from here: for exploring what could happen. */
+  fork(record: (entry: Entry) => void): Books {
+    const copy = new Books({ record, nowMillis: this.nowMillis, limits: this.limits })
+    for (const [id, account] of this.#accounts) copy.#accounts.set(id, account)
+    for (const [id, children] of this.#children) copy.#children.set(id, new Set(children))
+    for (const [id, holds] of this.#holds) copy.#holds.set(id, new Map(holds))
+    for (const [id, answers] of this.#answers) copy.#answers.set(id, new Map(answers))
+    for (const [id, known] of this.#resolutions) copy.#resolutions.set(id, new Map(known))
+    for (const [id, carving] of this.#carvings) copy.#carvings.set(id, carving)
+    for (const id of this.debtors) copy.debtors.add(id)
+    copy.#counted = this.#counted
+    return copy
   }
 
   has(id: string): boolean {
@@ -95,14 +165,10 @@ export class Books {
 
   /** Why `more` in place of `less` would bring the counts of the tree past what is exact; only where there is no cap. */
   uncountable(field: string, more: Amounts, less: Amounts = zero): InvalidAmount | undefined {
-    const d = dimensions.find((d) => this.#counted[d] - less[d] + more[d] > maximum)
-    return d === undefined
-      ? undefined
-      : invalidAmount(
-          `${field}.${d}`,
-          more[d],
-          `keep the sum of the run, ${this.#counted[d]} so far, within ${maximum}`,
-        )
+    if (fits(add(subtract(this.#counted, less), more), exact)) return undefined
+    const d = dimensions.find((d) => this.#counted[d] - less[d] + more[d] > maximum)!
+    const remedy = `keep the sum of the run, ${this.#counted[d]} so far, within ${maximum}`
+    return invalidAmount(`${field}.${d}`, more[d], remedy)
   }
 
   /** Counts `more` in place of `less`. */
@@ -123,22 +189,41 @@ export class Books {
     this.#accounts.set(account.id, account)
   }
 
+  /** How a settled hold was settled. */
+  resolutionOf(ref: HoldRef): Resolution | undefined {
+    return this.#resolutions.get(ref.account)?.get(ref.id)
+  }
+
+  putResolution(ref: HoldRef, resolution: Resolution): void {
+    const known = this.#resolutions.get(ref.account)
+    if (known === undefined) this.#resolutions.set(ref.account, new Map([[ref.id, resolution]]))
+    else known.set(ref.id, resolution)
+  }
+
   putHold(hold: Hold): void {
     this.#holds.get(hold.account)!.set(hold.id, hold)
   }
 
   /** Takes in a new account. */
-  adopt(account: Account): void {
+  adopt(account: Account, carving?: unknown): void {
     this.put(account)
+    if (carving !== undefined) this.#carvings.set(account.id, carving)
     this.#children.set(account.id, new Set())
     this.#holds.set(account.id, new Map())
     if (account.parent !== undefined) this.#children.get(account.parent.id)!.add(account.id)
   }
 
-  /** Leaves a tombstone: the record stays, its holds and its place among the open children go. */
+  /**
+   * Leaves a tombstone: the record stays, its place among the open children goes, and so do its holds, but for assumed
+   * ones, whose bill may still become known.
+   */
   bury(account: Account): void {
     this.put(account)
-    this.#holds.set(account.id, new Map())
+    const assumed = this.holdsOf(account.id).filter((hold) => hold.state === "Assumed")
+    this.#holds.set(account.id, new Map(assumed.map((hold) => [hold.id, hold])))
+    this.#children.delete(account.id)
+    this.#answers.delete(account.id)
+    this.#resolutions.delete(account.id)
     if (account.parent !== undefined) this.#children.get(account.parent.id)!.delete(account.id)
   }
 
@@ -146,5 +231,43 @@ export class Books {
   refused(operation: string, account: string, id: string, reason: Refusal): Result.Result<never, Refusal> {
     this.record({ _tag: "Refused", account, operation, id, reason })
     return refuse(reason)
+  }
+
+  /**
+   * Applies an operation once: under an id that was used for the same, the first answer is given again and nothing
+   * happens; under one that was used for something else, it is refused. A refused id stays refused.
+   */
+  once<A>(request: Request, apply: () => Result.Result<A, Refusal>): Result.Result<A, Refusal> {
+    const { account, id } = request
+    if (id === undefined) return apply()
+    const known = this.#answers.get(account)?.get(id)
+    if (known === undefined) return this.answer(request, apply())
+    return known.operation === request.operation && isDeepStrictEqual(known.content, request.content)
+      ? (known.answer as Result.Result<A, Refusal>)
+      : this.refused(request.operation, account, id, { _tag: "IdConflict", id })
+  }
+
+  /**
+   * The same, for an operation that leaves a record under its id (a hold, an account): only refusals need remembering.
+   */
+  unlessRefused<A>(request: Request, apply: () => Result.Result<A, Refusal>): Result.Result<A, Refusal> {
+    const { account, id } = request
+    if (id !== undefined && this.#answers.get(account)?.has(id) === true) return this.once(request, apply)
+    const answer = apply()
+    return Result.isFailure(answer) ? this.answer(request, answer) : answer
+  }
+
+  /** Whether an account was carved with that request. */
+  wasCarvedBy(id: string, parent: string, carving: unknown): boolean {
+    return this.#accounts.get(id)?.parent?.id === parent && isDeepStrictEqual(this.#carvings.get(id), carving)
+  }
+
+  /** Remembers an answer for as long as its account lives. */
+  answer<A>(request: Request, answer: Result.Result<A, Refusal>): Result.Result<A, Refusal> {
+    if (request.id === undefined) return answer
+    const answers = this.#answers.get(request.account) ?? new Map<string, Answered>()
+    this.#answers.set(request.account, answers)
+    answers.set(request.id, { operation: request.operation, content: request.content, answer })
+    return answer
   }
 }

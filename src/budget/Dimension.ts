@@ -93,7 +93,14 @@ export const zero: Amounts = build(() => 0)
  * @category amounts
  * @since 0.1.0
  */
-export const amounts = (partial: Grant): Amounts => build((dimension) => partial[dimension] ?? 0)
+export const amounts = (partial: Grant): Amounts => ({
+  steps: partial.steps ?? 0,
+  ticks: partial.ticks ?? 0,
+  inputTokens: partial.inputTokens ?? 0,
+  outputTokens: partial.outputTokens ?? 0,
+  money: partial.money ?? 0,
+  toolCalls: partial.toolCalls ?? 0,
+})
 
 /** Applies `f` to each dimension. */
 export const map = (f: (dimension: Dimension) => number): Amounts => build(f)
@@ -118,11 +125,33 @@ export const subtract = (a: Amounts, b: Amounts): Amounts => ({
   toolCalls: a.toolCalls - b.toolCalls,
 })
 
-export const min = (a: Amounts, b: Amounts): Amounts => map((d) => Math.min(a[d], b[d]))
+export const min = (a: Amounts, b: Amounts): Amounts => ({
+  steps: Math.min(a.steps, b.steps),
+  ticks: Math.min(a.ticks, b.ticks),
+  inputTokens: Math.min(a.inputTokens, b.inputTokens),
+  outputTokens: Math.min(a.outputTokens, b.outputTokens),
+  money: Math.min(a.money, b.money),
+  toolCalls: Math.min(a.toolCalls, b.toolCalls),
+})
 
-export const isZero = (a: Amounts): boolean => dimensions.every((d) => a[d] === 0)
+export const isZero = (a: Amounts): boolean => equals(a, zero)
 
-export const equals = (a: Amounts, b: Amounts): boolean => dimensions.every((d) => a[d] === b[d])
+export const equals = (a: Amounts, b: Amounts): boolean =>
+  a.steps === b.steps &&
+  a.ticks === b.ticks &&
+  a.inputTokens === b.inputTokens &&
+  a.outputTokens === b.outputTokens &&
+  a.money === b.money &&
+  a.toolCalls === b.toolCalls
+
+/** Whether `a` is at most `b` in every dimension. */
+export const fits = (a: Amounts, b: Amounts): boolean =>
+  a.steps <= b.steps &&
+  a.ticks <= b.ticks &&
+  a.inputTokens <= b.inputTokens &&
+  a.outputTokens <= b.outputTokens &&
+  a.money <= b.money &&
+  a.toolCalls <= b.toolCalls
 
 /** Keeps the capped dimensions of `a` and sets the others to 0. */
 export const onlyCapped = (a: Amounts, caps: Capped): Amounts => map((d) => (caps[d] ? a[d] : 0))
@@ -130,19 +159,27 @@ export const onlyCapped = (a: Amounts, caps: Capped): Amounts => map((d) => (cap
 /** Only the dimensions that are not 0: what a journal line or a message shows. */
 export const nonZero = (a: Amounts): Grant => {
   const shown: { [D in Dimension]?: number } = {}
-  for (const dimension of dimensions) if (a[dimension] !== 0) shown[dimension] = a[dimension]
+  if (a.steps !== 0) shown.steps = a.steps
+  if (a.ticks !== 0) shown.ticks = a.ticks
+  if (a.inputTokens !== 0) shown.inputTokens = a.inputTokens
+  if (a.outputTokens !== 0) shown.outputTokens = a.outputTokens
+  if (a.money !== 0) shown.money = a.money
+  if (a.toolCalls !== 0) shown.toolCalls = a.toolCalls
   return shown
 }
 
 /** Adds safe integers; a sum that would not be exact is a broken law, not a refusal. */
 export const addChecked = (a: Amounts, b: Amounts): Amounts => {
   const sum = add(a, b)
+  if (fits(sum, most)) return sum
   for (const dimension of dimensions) {
     if (sum[dimension] > maximum)
       throw new RangeError(`${dimension}: ${a[dimension]} + ${b[dimension]} exceeds 2^53 - 1`)
   }
   return sum
 }
+
+const most: Amounts = build(() => maximum)
 
 /**
  * Checks amounts that come from outside: integers from 0 to 2^53 - 1, named after a known dimension. -0 is read as 0.

@@ -69,6 +69,10 @@ export const Entry = Schema.Union([
   Schema.TaggedStruct("Settled", { ...resolved, held: Sparse, actual: Sparse }),
   Schema.TaggedStruct("Voided", { ...resolved, held: Sparse }),
   Schema.TaggedStruct("Assumed", { ...resolved, held: Sparse }),
+  Schema.TaggedStruct("Extended", { ...resolved, amounts: Sparse }),
+  Schema.TaggedStruct("Adjusted", { ...resolved, held: Sparse, actual: Sparse, landedOn: Schema.String }),
+  Schema.TaggedStruct("ToppedUp", { account: Schema.String, parent: Schema.String, amounts: Sparse }),
+  Schema.TaggedStruct("Reclaimed", { account: Schema.String, parent: Schema.String, amounts: Sparse }),
   Schema.TaggedStruct("Overran", {
     ...resolved,
     excess: Sparse,

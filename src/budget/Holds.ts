@@ -4,14 +4,14 @@
 import * as Result from "effect/Result"
 import * as Accounts from "./Account.ts"
 import type { Account } from "./Account.ts"
-import { type Books, type Hold, type HoldRef, notOpen, refuse } from "./Books.ts"
+import { type Books, type Hold, type HoldRef, notOpen, refuse, type Settlement } from "./Books.ts"
 import { cover, type Covered } from "./Cover.ts"
 import {
   add,
   type Amounts,
   amounts,
   dimensions,
-  type Dimension,
+  equals,
   type Grant,
   invalidAmount,
   isZero,
@@ -25,16 +25,6 @@ import type { Reserve } from "./Reserve.ts"
 import { endOf } from "./Window.ts"
 
 const ok = Result.succeed
-
-/** What became of a settled hold. */
-export interface Settlement {
-  /** What the bill exceeded the hold by. */
-  readonly excess: Amounts
-  /** True when the hold's own reserve paid the whole bill. */
-  readonly covered: boolean
-  /** The dimensions that were covered from elsewhere, or not at all. */
-  readonly short: ReadonlyArray<Dimension>
-}
 
 const withinHold: Settlement = { excess: zero, covered: true, short: [] }
 
@@ -52,62 +42,94 @@ const resolvedOf = (hold: Hold) => ({ account: hold.account, hold: hold.id, rese
  *
  * **Fails with** `Insufficient` (every short dimension), `NotOpen`, `DeadlinePassed`, `IdConflict`, `InvalidAmount`.
  */
-export const place = (books: Books, ref: HoldRef, reserve: Reserve, wanted: Grant): Result.Result<Hold, Refusal> => {
-  const refused = (reason: Refusal) => books.refused("hold", ref.account, ref.id, reason)
-  const valid = validate(wanted, "hold")
-  if (Result.isFailure(valid)) return refused(valid.failure)
-  const self = books.account(ref.account)
-  const closed = notWorking(self, reserve)
-  if (closed !== undefined) return refused(closed)
-  if (books.hold(ref) !== undefined) return refused({ _tag: "IdConflict", id: ref.id })
-  const tooLate = late(books, self, reserve)
-  if (tooLate !== undefined) return refused(tooLate)
-  const vector = amounts(valid.success)
-  if (isZero(vector)) return refused(invalidAmount("hold", 0, "hold at least one unit of some dimension"))
-  const shortages = Accounts.shortagesOf(self, reserve, vector)
-  const uncountable = shortages.length > 0 ? undefined : books.uncountable("hold", vector)
-  if (uncountable !== undefined) return refused(uncountable)
-  const placed = Accounts.hold(self, reserve, vector)
-  if (Result.isFailure(placed)) return refused(placed.failure)
-  const hold: Hold = { ...ref, reserve, amounts: vector, state: "Pending" }
-  books.put(placed.success.account)
-  books.putHold(hold)
-  books.count(vector)
-  books.record({
-    _tag: "Held",
-    account: ref.account,
-    hold: ref.id,
-    reserve,
-    amounts: nonZero(vector),
-    moved: nonZero(placed.success.moved),
+export const place = (books: Books, ref: HoldRef, reserve: Reserve, wanted: Grant): Result.Result<Hold, Refusal> =>
+  books.unlessRefused({ operation: "hold", ...ref, content: { reserve, wanted } }, () => {
+    const refused = (reason: Refusal) => books.refused("hold", ref.account, ref.id, reason)
+    const valid = validate(wanted, "hold")
+    if (Result.isFailure(valid)) return refused(valid.failure)
+    const vector = amounts(valid.success)
+    const placedBefore = books.hold(ref)
+    if (placedBefore !== undefined) return placedAgain(books, placedBefore, reserve, vector)
+    const self = books.account(ref.account)
+    const closed = notWorking(self, reserve)
+    if (closed !== undefined) return refused(closed)
+    const tooLate = late(books, self, reserve)
+    if (tooLate !== undefined) return refused(tooLate)
+    if (isZero(vector)) return refused(invalidAmount("hold", 0, "hold at least one unit of some dimension"))
+    const uncountable = books.uncountable("hold", vector)
+    if (uncountable !== undefined && Accounts.fitsIn(self, reserve, vector)) return refused(uncountable)
+    const placed = Accounts.hold(self, reserve, vector)
+    if (Result.isFailure(placed)) return refused(placed.failure)
+    const hold: Hold = { account: ref.account, id: ref.id, reserve, amounts: vector, state: "Pending" }
+    books.put(placed.success.account)
+    books.putHold(hold)
+    books.count(vector)
+    const [shown, moved] = [nonZero(vector), nonZero(placed.success.moved)]
+    books.record({ _tag: "Held", account: ref.account, hold: ref.id, reserve, amounts: shown, moved })
+    return ok(hold)
   })
-  return ok(hold)
-}
+
+/** The same hold delivered again is answered with the hold as it is now: nothing is set aside twice. */
+const placedAgain = (books: Books, hold: Hold, reserve: Reserve, wanted: Amounts): Result.Result<Hold, Refusal> =>
+  hold.reserve === reserve && equals(hold.amounts, wanted)
+    ? ok(hold)
+    : books.refused("hold", hold.account, hold.id, { _tag: "IdConflict", id: hold.id })
+
+/**
+ * Adds to a pending hold; refused, it stays as it was.
+ *
+ * **Fails with** `Insufficient`, `NotOpen`, `AlreadyResolved`, `UnknownId`, `InvalidAmount`.
+ */
+export const extend = (books: Books, ref: HoldRef, extra: Grant, id?: string): Result.Result<Hold, Refusal> =>
+  books.once({ operation: "extendHold", account: ref.account, id, content: { hold: ref.id, extra } }, () => {
+    const refused = (reason: Refusal) => books.refused("extendHold", ref.account, ref.id, reason)
+    const valid = validate(extra, "extra")
+    if (Result.isFailure(valid)) return refused(valid.failure)
+    const found = pending(books, ref)
+    if (Result.isFailure(found)) return refused(found.failure)
+    const [hold, self, vector] = [found.success, books.account(ref.account), amounts(valid.success)]
+    const closed = notWorking(self, hold.reserve) ?? late(books, self, hold.reserve)
+    if (closed !== undefined) return refused(closed)
+    const uncountable = books.uncountable("extra", vector)
+    if (uncountable !== undefined && Accounts.fitsIn(self, hold.reserve, vector)) return refused(uncountable)
+    const placed = Accounts.hold(self, hold.reserve, vector)
+    if (Result.isFailure(placed)) return refused(placed.failure)
+    const extended: Hold = { ...hold, amounts: add(hold.amounts, vector) }
+    books.put({ ...placed.success.account, pendingHolds: self.pendingHolds })
+    books.putHold(extended)
+    books.count(vector)
+    books.record({ _tag: "Extended", ...resolvedOf(hold), amounts: nonZero(vector) })
+    return ok(extended)
+  })
 
 /**
  * Books what a call really used. A bill above the hold is booked in full and covered along the path to the root; what
  * nothing covers is debt. `covered` tells whether the hold's own reserve paid the whole bill.
  *
- * **Fails with** `AlreadyResolved`, `UnknownId`, `InvalidAmount`.
+ * **Fails with** `AlreadyResolved` (unless with the same bill), `UnknownId`, `InvalidAmount`.
  */
 export const settle = (books: Books, ref: HoldRef, actual: Grant): Result.Result<Settlement, Refusal> => {
   const refused = (reason: Refusal) => books.refused("settle", ref.account, ref.id, reason)
   const valid = validate(actual, "actual")
   if (Result.isFailure(valid)) return refused(valid.failure)
-  const found = pending(books, ref)
-  if (Result.isFailure(found)) return refused(found.failure)
-  const hold = found.success
   const bill = amounts(valid.success)
+  const hold = books.hold(ref)
+  const resolution = books.resolutionOf(ref)
+  if (resolution !== undefined && equals(resolution.bill, bill)) return ok(resolution.settlement)
+  if (hold === undefined || hold.state !== "Pending") return refused(notPending(ref, hold))
   const uncountable = books.uncountable("actual", bill, hold.amounts)
   if (uncountable !== undefined) return refused(uncountable)
-  const [self, ...above] = books.pathOf(ref.account)
-  const { account, excess } = Accounts.resolve(self!, hold, bill)
-  const covered = cover([account, ...above], hold.reserve, excess)
-  if (!covered.path.every(Accounts.isExact))
+  const { account, excess } = Accounts.resolve(books.account(ref.account), hold, bill)
+  const covered = isZero(excess)
+    ? undefined
+    : cover([account, ...books.pathOf(ref.account).slice(1)], hold.reserve, excess)
+  if (covered !== undefined && !covered.path.every(Accounts.isExact)) {
     return refused(invalidAmount("actual", "more than can be counted", wrongBill))
+  }
   resolve(books, hold, "Settled", { account, booked: bill })
   books.record({ _tag: "Settled", ...resolvedOf(hold), held: nonZero(hold.amounts), actual: nonZero(bill) })
-  const settlement = isZero(excess) ? withinHold : overrun(books, hold, excess, covered)
+  const settlement = covered === undefined ? withinHold : overrun(books, hold, excess, covered)
+  books.putResolution(ref, { bill, settlement })
   payDebts(books)
   return ok(settlement)
 }
@@ -122,9 +144,11 @@ const late = (books: Books, self: Account, reserve: Reserve): Refusal | undefine
 
 const pending = (books: Books, ref: HoldRef): Result.Result<Hold, Refusal> => {
   const hold = books.hold(ref)
-  if (hold === undefined) return refuse({ _tag: "UnknownId", id: ref.id })
-  return hold.state === "Pending" ? ok(hold) : refuse({ _tag: "AlreadyResolved", id: ref.id, state: hold.state })
+  return hold?.state === "Pending" ? ok(hold) : refuse(notPending(ref, hold))
 }
+
+const notPending = (ref: HoldRef, hold: Hold | undefined): Refusal =>
+  hold === undefined ? { _tag: "UnknownId", id: ref.id } : { _tag: "AlreadyResolved", id: ref.id, state: hold.state }
 
 const resolve = (
   books: Books,
@@ -140,15 +164,16 @@ const resolve = (
 }
 
 /**
- * Resolves a hold without a bill: voided, nothing of it is used; assumed, all of it.
+ * Resolves a hold without a bill: voided, nothing of it is used; assumed, all of it. The same again changes nothing.
  *
  * **Fails with** `AlreadyResolved`, `UnknownId`.
  */
 export const release = (books: Books, ref: HoldRef, state: "Voided" | "Assumed"): Result.Result<Hold, Refusal> => {
-  const found = pending(books, ref)
-  if (Result.isFailure(found))
-    return books.refused(state === "Voided" ? "void" : "assume", ref.account, ref.id, found.failure)
-  const hold = found.success
+  const hold = books.hold(ref)
+  if (hold?.state === state) return ok(hold)
+  if (hold?.state !== "Pending") {
+    return books.refused(state === "Voided" ? "void" : "assume", ref.account, ref.id, notPending(ref, hold))
+  }
   const booked = state === "Voided" ? zero : hold.amounts
   const { account } = Accounts.resolve(books.account(ref.account), hold, booked)
   const resolved = resolve(books, hold, state, { account, booked })
@@ -157,7 +182,8 @@ export const release = (books: Books, ref: HoldRef, state: "Voided" | "Assumed")
   return ok(resolved)
 }
 
-const overrun = (books: Books, hold: Hold, excess: Amounts, covered: Covered): Settlement => {
+/** Books what is above a hold from wherever it was covered. */
+export const overrun = (books: Books, hold: Hold, excess: Amounts, covered: Covered): Settlement => {
   const [self, ...above] = covered.path
   const debt = add(self!.debt, covered.uncovered)
   for (const account of [{ ...self!, overran: true, debt }, ...above]) books.put(account)

@@ -5,50 +5,32 @@
  * debit. A refused operation changes nothing. A hold touches one account, carve and close two, a cover the path to the
  * root, a freeze the subtree; the cost does not grow with the number of open accounts.
  *
- * Ids of accounts and holds are made by the caller and never used twice.
+ * Ids are made by the caller. The same id with the same content is answered as before and applied once; with other
+ * content it is refused with `IdConflict`; a refused id stays refused. Ids live as long as their account.
  */
 import * as Result from "effect/Result"
 import * as Accounts from "./Account.ts"
 import type { Account } from "./Account.ts"
-import { Books, type Hold, type HoldRef, notOpen, refuse } from "./Books.ts"
+import * as Adjust from "./Adjust.ts"
+import { Books, type Hold, type HoldRef, type Limits, refuse, type Settlement } from "./Books.ts"
+import type { Carving, EvenCarving, Opening } from "./Carve.ts"
+import * as Children from "./Children.ts"
+import { dimensions, type Dimension, type Grant, invalidAmount, isNatural } from "./Dimension.ts"
+import type { Entry } from "./Entry.ts"
 import * as Holds from "./Holds.ts"
 import * as Life from "./Life.ts"
-import { type Carving, decideGrant, type EvenCarving, evenly, type Opening } from "./Carve.ts"
-import {
-  amounts,
-  dimensions,
-  type Dimension,
-  type Grant,
-  invalidAmount,
-  isNatural,
-  nonZero,
-  validate,
-} from "./Dimension.ts"
-import type { Entry } from "./Entry.ts"
 import type { Refusal } from "./Refusal.ts"
-import { type Reserve, split, undivided } from "./Reserve.ts"
-import { childDeadline, divide, endOf, invalidTime } from "./Window.ts"
-
-/** Structural caps of a tree. */
-export interface Limits {
-  readonly maxDepth: number
-  readonly maxOpenChildren: number
-}
-
-/** Deep chains are hard to read in a trace and leave nothing at the bottom; see the module docs of `Reserve`. */
-export const defaultLimits: Limits = { maxDepth: 16, maxOpenChildren: 1024 }
-
-const ok = Result.succeed
+import type { Reserve } from "./Reserve.ts"
+import { endOf } from "./Window.ts"
 
 /** @since 0.1.0 */
 export class Ledger {
   readonly #books: Books
-  readonly #limits: Limits
-  #root = ""
+  readonly #root: string
 
-  private constructor(options: LedgerOptions) {
-    this.#books = new Books(options)
-    this.#limits = options.limits ?? defaultLimits
+  private constructor(books: Books, root: string) {
+    this.#books = books
+    this.#root = root
   }
 
   /**
@@ -58,18 +40,11 @@ export class Ledger {
    * answer, `DeadlinePassed` when there is no time for it.
    */
   static openRoot(options: LedgerOptions & Opening & { readonly grant: Grant }): Result.Result<Ledger, Refusal> {
-    const ledger = new Ledger(options)
-    for (const [name, limit] of Object.entries(ledger.#limits)) {
+    for (const [name, limit] of Object.entries(options.limits ?? {})) {
       if (!isNatural(limit)) return refuse(invalidAmount(`limits.${name}`, limit, "give a whole number, 0 or more"))
     }
-    const valid = validate(options.grant, "grant")
-    if (Result.isFailure(valid)) return refuse(valid.failure)
-    const made = ledger.#make({ ...options, path: options.name, depth: 0, parent: undefined, grant: valid.success })
-    if (Result.isFailure(made)) return refuse(made.failure)
-    ledger.#root = options.id
-    ledger.#books.adopt(made.success)
-    ledger.#books.record({ _tag: "Opened", ...openingOf(made.success) })
-    return ok(ledger)
+    const books = new Books(options)
+    return Result.map(Children.openRoot(books, options), ({ id }) => new Ledger(books, id))
   }
 
   // --- queries
@@ -133,7 +108,7 @@ export class Ledger {
    *
    * **Fails with** `AlreadyResolved`, `UnknownId`, `InvalidAmount`.
    */
-  settle(ref: HoldRef, actual: Grant): Result.Result<Holds.Settlement, Refusal> {
+  settle(ref: HoldRef, actual: Grant): Result.Result<Settlement, Refusal> {
     return Holds.settle(this.#books, ref, actual)
   }
 
@@ -155,6 +130,25 @@ export class Ledger {
     return Holds.release(this.#books, ref, "Assumed")
   }
 
+  /**
+   * Adds to a pending hold; refused, it stays as it was.
+   *
+   * **Fails with** `Insufficient`, `NotOpen`, `AlreadyResolved`, `UnknownId`, `InvalidAmount`, `IdConflict`.
+   */
+  extendHold(ref: HoldRef, extra: Grant, id?: string): Result.Result<Hold, Refusal> {
+    return Holds.extend(this.#books, ref, extra, id)
+  }
+
+  /**
+   * Corrects an assumed hold once its bill is known: what was assumed too much is free again, what was assumed too
+   * little is covered like an over-run. On a closed account it lands on the nearest open one above.
+   *
+   * **Fails with** `AlreadyResolved` (also the second time with another bill), `UnknownId`, `InvalidAmount`.
+   */
+  adjust(ref: HoldRef, actual: Grant): Result.Result<Hold, Refusal> {
+    return Adjust.adjust(this.#books, ref, actual)
+  }
+
   // --- children
 
   /**
@@ -164,39 +158,7 @@ export class Ledger {
    * `TooManyChildren`, `DeadlinePassed`, `IdConflict`, `InvalidAmount`.
    */
   carve(parentId: string, carving: Carving): Result.Result<Account, Refusal> {
-    const refused = (reason: Refusal) => this.#books.refused("carve", parentId, carving.id, reason)
-    const parent = this.account(parentId)
-    const reserve = carving.reserve ?? "explore"
-    const obstacle = this.#cannotCarve(parent, carving.id, reserve)
-    if (obstacle !== undefined) return refused(obstacle)
-    const validCharge = validate(carving.charge ?? {}, "charge")
-    if (Result.isFailure(validCharge)) return refused(validCharge.failure)
-    const charge = amounts(validCharge.success)
-    const given = decideGrant(parent, reserve, carving, charge)
-    if (Result.isFailure(given)) return refused(given.failure)
-    const uncountable = this.#books.uncountable("charge", charge)
-    if (uncountable !== undefined) return refused(uncountable)
-    const made = this.#make({
-      ...carving,
-      path: `${parent.path}/${carving.name}`,
-      depth: parent.depth + 1,
-      parent: { id: parentId, reserve },
-      grant: given.success,
-    })
-    if (Result.isFailure(made)) return refused(made.failure)
-    const child = made.success
-    this.#books.put(Accounts.giveToChild(parent, reserve, Accounts.granted(child), charge))
-    this.#books.adopt(child)
-    this.#books.count(charge)
-    this.#books.record({
-      _tag: "Carved",
-      ...openingOf(child),
-      parent: parentId,
-      reserve,
-      asked: nonZero(amounts(carving.ask.grant)),
-      charge: nonZero(charge),
-    })
-    return ok(child)
+    return Children.carve(this.#books, parentId, carving)
   }
 
   /**
@@ -209,44 +171,32 @@ export class Ledger {
     batch: ReadonlyArray<EvenCarving>,
     reserve: Reserve = "explore",
   ): ReadonlyArray<Result.Result<Account, Refusal>> {
-    return evenly(this.account(parentId), reserve, batch).map((decided, index) => {
-      if (Result.isSuccess(decided)) return this.carve(parentId, decided.success)
-      const { id } = batch[index]!
-      const reason = this.#cannotCarve(this.account(parentId), id, reserve) ?? decided.failure
-      return this.#books.refused("carve", parentId, id, reason)
-    })
+    return Children.carveAll(this.#books, parentId, batch, reserve)
   }
 
   /**
    * Ends an account and gives what it did not use back to the reserve that funded it.
    *
-   * **Fails with** `NotQuiescent` while a hold is pending or a child open, `NotOpen` when it is closed already.
+   * Closing a closed account again answers the same and changes nothing.
+   *
+   * **Fails with** `NotQuiescent` while a hold is pending or a child open.
    */
   close(id: string): Result.Result<Account, Refusal> {
-    const self = this.account(id)
-    if (self.state === "Closed") return this.#books.refused("close", id, id, notOpen(self))
-    if (self.pendingHolds > 0 || self.openChildren > 0) {
-      const { pendingHolds, openChildren } = self
-      return this.#books.refused("close", id, id, { _tag: "NotQuiescent", pendingHolds, openChildren })
-    }
-    const closed: Account = { ...self, state: "Closed" }
-    this.#books.bury(closed)
-    if (self.parent !== undefined) {
-      const parent = this.account(self.parent.id)
-      this.#books.put(Accounts.takeFromChild(parent, self, self.parent.reserve))
-      if (this.#books.debtors.delete(id)) this.#books.debtors.add(parent.id)
-    }
-    this.#books.record({
-      _tag: "Closed",
-      account: id,
-      granted: nonZero(Accounts.granted(self)),
-      own: nonZero(Accounts.ownUsed(self)),
-      children: nonZero(self.childrenUsed),
-      returned: nonZero(Accounts.unused(self)),
-      debt: nonZero(self.debt),
-    })
-    Life.payDebts(this.#books)
-    return ok(closed)
+    return Children.close(this.#books, id)
+  }
+
+  /**
+   * Gives an open child more of what the reserve that funds it has left in its parent; it goes into the child's explore.
+   *
+   * **Fails with** `Insufficient`, `NotOpen`, `InvalidAmount`, `IdConflict`.
+   */
+  topUp(child: string, wanted: Grant, id?: string): Result.Result<Account, Refusal> {
+    return Children.topUp(this.#books, child, wanted, id)
+  }
+
+  /** Takes back part of what is free in a child's explore. **Fails with** the same as {@link topUp}. */
+  reclaim(child: string, wanted: Grant, id?: string): Result.Result<Account, Refusal> {
+    return Children.reclaim(this.#books, child, wanted, id)
   }
 
   // --- the rest of an account's life
@@ -255,8 +205,8 @@ export class Ledger {
    * Moves what is free in a reserve to a senior one. **Fails with** `Insufficient`, `NotOpen`, `InvalidAmount` (also for a
    * reserve that is not senior).
    */
-  move(id: string, from: Reserve, to: Reserve, wanted: Grant): Result.Result<Account, Refusal> {
-    return Life.move(this.#books, id, { from, to }, wanted)
+  move(account: string, from: Reserve, to: Reserve, wanted: Grant, id?: string): Result.Result<Account, Refusal> {
+    return Life.move(this.#books, account, { from, to, wanted }, id)
   }
 
   /**
@@ -265,8 +215,8 @@ export class Ledger {
    *
    * **Fails with** `InvalidAmount`, `NotOpen`.
    */
-  amend(caps: Grant): Result.Result<Account, Refusal> {
-    return Life.amend(this.#books, this.#root, caps)
+  amend(caps: Grant, id?: string): Result.Result<Account, Refusal> {
+    return Life.amend(this.#books, this.#root, caps, id)
   }
 
   /**
@@ -289,47 +239,6 @@ export class Ledger {
   resume(id: string): Result.Result<Account, Refusal> {
     return Life.resume(this.#books, id)
   }
-
-  // --- inside
-
-  #make(
-    options: Opening & {
-      readonly path: string
-      readonly depth: number
-      readonly parent: Account["parent"]
-      readonly grant: Grant
-    },
-  ): Result.Result<Account, Refusal> {
-    if (this.#books.has(options.id)) return refuse({ _tag: "IdConflict", id: options.id })
-    const openedAtMillis = this.#books.nowMillis()
-    const wrongTime = invalidTime(options, openedAtMillis)
-    if (wrongTime !== undefined) return refuse(wrongTime)
-    const deadline = childDeadline({
-      parent: options.parent === undefined ? undefined : this.account(options.parent.id).window,
-      reserve: options.parent?.reserve ?? "explore",
-      nowMillis: openedAtMillis,
-      askedMillis: options.wallClockMillis,
-      neededMillis: options.minimumMillis ?? 0,
-    })
-    if (Result.isFailure(deadline)) return refuse(deadline.failure)
-    const allocated = split(options.grant, options.reserves ?? undivided, options.path)
-    if (Result.isFailure(allocated)) return refuse(allocated.failure)
-    const deadlineMillis = deadline.success
-    const window =
-      deadlineMillis === undefined
-        ? undefined
-        : divide({ openedAtMillis, deadlineMillis }, options.window ?? { _tag: "Scope" })
-    return ok(Accounts.make({ ...options, allocated: allocated.success, window }))
-  }
-
-  #cannotCarve(parent: Account, id: string, reserve: Reserve): Refusal | undefined {
-    if (parent.state !== "Open") return notOpen(parent)
-    if (reserve === "output") return invalidAmount("reserve", reserve, "fund a child from explore, retry or verify")
-    if (this.#books.has(id)) return { _tag: "IdConflict", id }
-    if (parent.depth + 1 > this.#limits.maxDepth) return { _tag: "TooDeep", limit: this.#limits.maxDepth }
-    const limit = this.#limits.maxOpenChildren
-    return parent.openChildren >= limit ? { _tag: "TooManyChildren", limit } : undefined
-  }
 }
 
 /** Where a ledger writes its entries and reads the time. */
@@ -337,23 +246,4 @@ export interface LedgerOptions {
   readonly record: (entry: Entry) => void
   readonly nowMillis: () => number
   readonly limits?: Limits
-}
-
-const openingOf = (self: Account) => ({
-  account: self.id,
-  path: self.path,
-  grant: grantOf(self),
-  reserves: {
-    explore: nonZero(self.opening.explore),
-    retry: nonZero(self.opening.retry),
-    verify: nonZero(self.opening.verify),
-    output: nonZero(self.opening.output),
-  },
-  ...(self.window === undefined ? {} : { window: self.window }),
-})
-
-/** The caps of an account, as a grant: a cap of zero is shown, an uncapped dimension left out. */
-const grantOf = (self: Account): Grant => {
-  const total = Accounts.granted(self)
-  return Object.fromEntries(dimensions.filter((d) => self.caps[d]).map((d) => [d, total[d]]))
 }

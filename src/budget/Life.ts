@@ -25,30 +25,33 @@ import { clamp, endOf, shift, type Window } from "./Window.ts"
 
 const ok = Result.succeed
 
-/** Moves what is free in a reserve to a senior one. **Fails with** `Insufficient`, `NotOpen`, `InvalidAmount`. */
-export const move = (
-  books: Books,
-  id: string,
-  between: { readonly from: Reserve; readonly to: Reserve },
-  wanted: Grant,
-): Result.Result<Account, Refusal> => {
-  const { from, to } = between
-  const refused = (reason: Refusal) => books.refused("move", id, id, reason)
-  const valid = validate(wanted, "move")
-  if (Result.isFailure(valid)) return refused(valid.failure)
-  if (reserves.indexOf(to) <= reserves.indexOf(from)) {
-    return refused(invalidAmount("move.to", to, `move upward only, from ${reserves.join(" < ")}`))
-  }
-  const self = books.account(id)
-  if (self.state !== "Open") return refused(notOpen(self))
-  const vector = onlyCapped(amounts(valid.success), self.caps)
-  const shortages = Accounts.shortagesWithin(self, from, vector)
-  if (shortages.length > 0) return refused({ _tag: "Insufficient", shortages })
-  const moved = Accounts.move(self, from, to, vector)
-  books.put(moved)
-  books.record({ _tag: "Moved", account: id, from, to, amounts: nonZero(vector) })
-  return ok(moved)
+/** What is to move between two reserves. */
+export interface Moving {
+  readonly from: Reserve
+  readonly to: Reserve
+  readonly wanted: Grant
 }
+
+/** Moves what is free in a reserve to a senior one. **Fails with** `Insufficient`, `NotOpen`, `InvalidAmount`. */
+export const move = (books: Books, account: string, moving: Moving, id?: string): Result.Result<Account, Refusal> =>
+  books.once({ operation: "move", account, id, content: moving }, () => {
+    const { from, to } = moving
+    const refused = (reason: Refusal) => books.refused("move", account, id ?? account, reason)
+    const valid = validate(moving.wanted, "move")
+    if (Result.isFailure(valid)) return refused(valid.failure)
+    if (reserves.indexOf(to) <= reserves.indexOf(from)) {
+      return refused(invalidAmount("move.to", to, `move upward only, from ${reserves.join(" < ")}`))
+    }
+    const self = books.account(account)
+    if (self.state !== "Open") return refused(notOpen(self))
+    const vector = onlyCapped(amounts(valid.success), self.caps)
+    const shortages = Accounts.shortagesWithin(self, from, vector)
+    if (shortages.length > 0) return refused({ _tag: "Insufficient", shortages })
+    const moved = Accounts.move(self, from, to, vector)
+    books.put(moved)
+    books.record({ _tag: "Moved", account, from, to, amounts: nonZero(vector) })
+    return ok(moved)
+  })
 
 /**
  * Changes the caps of the root: raises at once into explore, lowers to no less than what is used, held, carved or kept
@@ -57,7 +60,10 @@ export const move = (
  * **Fails with** `InvalidAmount`, also for a dimension that was opened without a cap: what is already carved from it has
  * none either. `NotOpen` when the run is over.
  */
-export const amend = (books: Books, id: string, caps: Grant): Result.Result<Account, Refusal> => {
+export const amend = (books: Books, root: string, caps: Grant, id?: string): Result.Result<Account, Refusal> =>
+  books.once({ operation: "amend", account: root, id, content: caps }, () => applyCaps(books, root, caps))
+
+const applyCaps = (books: Books, id: string, caps: Grant): Result.Result<Account, Refusal> => {
   const self = books.account(id)
   const valid = validate(caps, "amend")
   if (Result.isFailure(valid)) return books.refused("amend", self.id, self.id, valid.failure)

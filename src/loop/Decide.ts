@@ -90,7 +90,7 @@ const tryOnce = <A, R>(
     const spent = yield* asked(() =>
       Budget.spend(purse, { id, reserve: terms.reserve }, limited(machine, terms.reserve, attempt)),
     )
-    return outcomeOf(spent, terms.attempt)
+    return yield* asked(() => Effect.succeed(outcomeOf(spent, terms.attempt)))
   }).pipe(
     Effect.catchTags({
       Unpriced: (error) => Effect.succeed(stop("unpriced", error.message)),

@@ -221,15 +221,15 @@ const hold = (setting: Setting, one: Extract<Prepared, { _tag: "Tool" }>): Admit
 
 // --- running
 
+/** Segment by segment; after a fatal failure no further one is started. */
 const runAll = (batch: Batch, admitted: ReadonlyArray<Admitted>): Effect.Effect<void> => {
   const { concurrency, flush } = batch.setting
+  const run = (segment: ReadonlyArray<Admitted>) =>
+    Effect.forEach(segment, (one) => runOne(batch, one), { concurrency: concurrency.calls, discard: true })
+  const isFatal = () => [...batch.results.values()].some((result) => result.code === "EFATAL")
   return Effect.forEach(
     segments(admitted, concurrency),
-    (segment) =>
-      Effect.andThen(
-        flush,
-        Effect.forEach(segment, (one) => runOne(batch, one), { concurrency: concurrency.calls, discard: true }),
-      ),
+    (segment) => Effect.suspend(() => (isFatal() ? Effect.void : Effect.andThen(flush, run(segment)))),
     { discard: true },
   )
 }
@@ -268,8 +268,9 @@ const runTool = (batch: Batch, one: Extract<Admitted, { _tag: "Tool" }>): Effect
       const { setting } = batch
       const { agent, step, purse } = setting
       const { contract } = one.runnable
-      setting.record({ _tag: "CallStarted", agent, step, call: one.call.call, tool: one.call.tool })
       const left = purse.ledger.leftMillis(purse.account, "explore")
+      if (left === 0) return Effect.sync(() => giveBack(batch, one, tooLate))
+      setting.record({ _tag: "CallStarted", agent, step, call: one.call.call, tool: one.call.tool })
       const limit = Math.min(contract.timeoutMillis, left ?? Infinity)
       const timedOut: ToolFailure = { code: "ETIMEDOUT", message: `no result within ${limit} ms` }
       return inSpan(one.call, contract.effect, (span) =>
@@ -290,6 +291,18 @@ const runTool = (batch: Batch, one: Extract<Admitted, { _tag: "Tool" }>): Effect
       )
     }),
   )
+
+const tooLate = { code: "EBUDGET", message: "the time for exploring has passed" } as const
+
+/** Ends a call that was admitted and not started. */
+const giveBack = (
+  batch: Batch,
+  one: Extract<Admitted, { _tag: "Tool" }>,
+  reason: { readonly code: string; readonly message: string },
+): CallResult => {
+  Result.getOrThrowWith(batch.setting.purse.ledger.void(one.hold), lawBroken)
+  return endIn(batch, refused(one.call, reason))
+}
 
 /** A started attempt costs its call. What it cost in money is known only if it came to an end. */
 const settle = (ledger: Ledger, hold: Hold, exit: Exit.Exit<unknown, ToolFailure>): Settlement | undefined => {
@@ -360,8 +373,7 @@ const endUnstarted = (batch: Batch, admitted: ReadonlyArray<Admitted>): Effect.E
         case "Child":
           return Effect.map(one.child.abandon, () => endIn(batch, refused(one.call, cancelledReason)))
         case "Tool":
-          Result.getOrThrowWith(batch.setting.purse.ledger.void(one.hold), lawBroken)
-          return Effect.sync(() => endIn(batch, refused(one.call, cancelledReason)))
+          return Effect.sync(() => giveBack(batch, one, cancelledReason))
       }
     },
     { discard: true },

@@ -2,8 +2,8 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as SchemaGetter from "effect/SchemaGetter"
-import { Agent, type Budget, type Event, Policy, Proposal, type State } from "../../src/index.ts"
-import { all, results, run, stopped, whole } from "../support/journalled.ts"
+import { Agent, type Budget, type Event, Journal, Policy, Proposal, type State } from "../../src/index.ts"
+import { all, run, stopped, whole } from "../support/journalled.ts"
 import { ask, bare, calls, explorer, handled, plays, read, toolkit } from "../support/scripts.ts"
 
 const times = (count: number, tool: string) => calls(...Array.from({ length: count }, () => ask(tool)))
@@ -246,27 +246,34 @@ describe("what a child brings back", () => {
 
   it.effect("a fatal failure where it breaks down itself: its books are closed, its parent stops and answers", () =>
     Effect.gen(function* () {
-      const broken: Policy.Policy = {
-        name: "broken",
-        attempt: () =>
-          Effect.succeed({
-            hold: () => ({ steps: 1 }),
-            use: () => Effect.succeed(undefined as never),
-            book: () => ({ _tag: "Settle", actual: { steps: 1 } }),
+      // The disk is full for a moment, right when the child has decided to ask.
+      const events: Array<Event.Recorded> = []
+      let full = false
+      const journal: Journal.Journal = {
+        open: (run) =>
+          Journal.makeLog({
+            run,
+            sink: (recorded) => {
+              events.push(recorded)
+              full = recorded.event._tag === "Held" && recorded.event.account === "parent/child-1"
+            },
+            flush: Effect.suspend(() => (full ? Effect.die(new Error("disk full")) : Effect.void)),
           }),
-        wrapUpNeeds: () => Effect.succeed({}),
       }
-      const child = Agent.make("child", { policy: broken, ...bare })
+      const child = Agent.make("child", { policy: plays(calls(read("x"))), toolkit, ...bare })
       const parent = Agent.make("parent", {
         policy: Policy.make((view) => (view.purpose === "wrap_up" ? Proposal.finish("so far") : calls(ask("child")))),
         children: [Agent.asTool(child)],
       })
-      const { outcome, events } = whole(yield* run(parent, { steps: 20, toolCalls: 5 }))
-      const { reason, partial } = stopped(outcome)
+      const outcome = yield* Agent.run(parent, "task", { budget: { steps: 20, toolCalls: 5 } }).pipe(
+        Effect.provideService(Journal.Journal, journal),
+      )
+      const { reason, partial } = stopped(whole({ outcome, events }).outcome)
       assert.deepStrictEqual([reason, partial], ["tool_error", "so far"])
-      assert.deepStrictEqual(results(events), ["EFATAL"])
-      assert.strictEqual(outcome.report.ends[1]!.reason, "tool_error")
-    }),
+      assert.strictEqual(all(events, "CallEnded").at(-1)!.code, "EFATAL")
+      const [, childEnd] = outcome.report.ends
+      assert.deepStrictEqual([childEnd!.reason, childEnd!.detail], ["tool_error", "the loop broke down: disk full"])
+    }).pipe(Effect.provide(handled())),
   )
 })
 

@@ -161,6 +161,28 @@ describe("model_error", () => {
       }
     }),
   )
+
+  it.effect("nor does a policy of one's own that keeps to nothing", () =>
+    Effect.gen(function* () {
+      const good = plays(Proposal.finish("x"))
+      const throws = () => {
+        throw new Error("broken")
+      }
+      const attempt = { hold: () => ({ steps: 1 }), use: () => Effect.succeed(undefined as never) }
+      const book = () => ({ _tag: "Settle", actual: { steps: 1 } }) as const
+      for (const policy of [
+        { ...good, attempt: throws },
+        { ...good, wrapUpNeeds: throws },
+        { ...good, attempt: () => Effect.succeed({ ...attempt, book }) },
+        { ...good, attempt: () => Effect.succeed({ ...attempt, book, use: throws }) },
+        { ...good, attempt: () => Effect.succeed({ ...attempt, book, hold: throws }) },
+        { ...good, attempt: () => Effect.succeed({ ...attempt, book: throws }) },
+      ]) {
+        const ran = whole(yield* run(Agent.make("a", { policy }), { steps: 9 }))
+        assert.strictEqual(stopped(ran.outcome).reason, "model_error")
+      }
+    }),
+  )
 })
 
 describe("unpriced", () => {

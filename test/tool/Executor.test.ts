@@ -7,7 +7,7 @@ import * as Toolkit from "effect/ai/Toolkit"
 import * as Context from "effect/Context"
 import { Agent, Contract, Policy, Proposal, type State } from "../../src/index.ts"
 import { ScriptedModel } from "../../src/testing/index.ts"
-import { all, broken, results, run, stopped, unbalanced } from "../support/journalled.ts"
+import { all, broken, results, run, stopped, unbalanced, whole } from "../support/journalled.ts"
 import { bare, calls, handled, plays, read, toolkit, write } from "../support/scripts.ts"
 
 /** Runs one reply with these calls and looks at what the policy sees of them. */
@@ -196,6 +196,44 @@ describe("how they run", () => {
       assert.strictEqual(outcome.report.accounts[0]!.own.toolCalls, 1)
       assert.strictEqual(all(events, "Assumed").length, 1)
     }).pipe(Effect.provide(handled({ read: () => Effect.never }))),
+  )
+
+  it.effect("never begun once the time has passed: what was still waiting for its turn is given back", () =>
+    Effect.gen(function* () {
+      const done: Array<string> = []
+      const write2 = ({ key }: { readonly key: string }) =>
+        Effect.gen(function* () {
+          if (key === "slow") yield* Effect.sleep("9 seconds")
+          done.push(key)
+          return key
+        })
+      const agent = Agent.make("a", { policy: plays(calls(write("slow"), write("fast"))), toolkit, ...bare })
+      const { outcome, events } = whole(
+        yield* run(agent, { wallClock: "4 seconds", toolCalls: 9 }).pipe(Effect.provide(handled({ write: write2 }))),
+      )
+      assert.deepStrictEqual(
+        [stopped(outcome).reason, results(events), done],
+        ["deadline", ["ETIMEDOUT", "EBUDGET"], []],
+      )
+      assert.strictEqual(outcome.report.accounts[0]!.own.toolCalls, 1)
+    }),
+  )
+
+  it.effect("never begun after a fatal failure in the same reply", () =>
+    Effect.gen(function* () {
+      const done: Array<string> = []
+      const handlers = handled({
+        read: () => Effect.die(new Error("broken")),
+        write: ({ key }) => Effect.sync(() => (done.push(key), key)),
+      })
+      const agent = Agent.make("a", { policy: plays(calls(read("x"), write("y"))), toolkit, ...bare })
+      const { outcome, events } = whole(yield* run(agent, { toolCalls: 9 }).pipe(Effect.provide(handlers)))
+      assert.deepStrictEqual(
+        [stopped(outcome).reason, results(events), done],
+        ["tool_error", ["EFATAL", "ECANCELLED"], []],
+      )
+      assert.strictEqual(outcome.report.accounts[0]!.own.toolCalls, 1)
+    }),
   )
 
   it.effect("cancelled in between: what ran, what ran half and what never ran have one result each", () =>

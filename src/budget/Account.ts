@@ -17,7 +17,9 @@ import {
   capped,
   dimensions,
   type Dimension,
+  fits,
   type Grant,
+  isZero,
   map,
   maximum,
   min,
@@ -155,8 +157,10 @@ export const reachable = (self: Account, reserve: Reserve, dimension: Dimension)
 }
 
 /** Sum over the reserves. */
-const total = (self: Account, f: (fund: Fund) => Amounts): Amounts =>
-  reserves.reduce((sum, reserve) => add(sum, f(self.funds[reserve])), zero)
+const total = (self: Account, f: (fund: Fund) => Amounts): Amounts => {
+  const { explore, retry, verify, output } = self.funds
+  return add(add(f(explore), f(retry)), add(f(verify), f(output)))
+}
 
 /** The whole grant: what was given at the opening, plus what was topped up, amended or used to cover since. */
 export const granted = (self: Account): Amounts => total(self, (fund) => fund.allocated)
@@ -189,7 +193,14 @@ export const unused = (self: Account): Amounts =>
 /** Replaces one fund. */
 export const withFund = (self: Account, reserve: Reserve, fund: Fund): Account => ({
   ...self,
-  funds: { ...self.funds, [reserve]: fund },
+  funds: replaced(self.funds, reserve, fund),
+})
+
+const replaced = (funds: PerReserve<Fund>, reserve: Reserve, fund: Fund): PerReserve<Fund> => ({
+  explore: reserve === "explore" ? fund : funds.explore,
+  retry: reserve === "retry" ? fund : funds.retry,
+  verify: reserve === "verify" ? fund : funds.verify,
+  output: reserve === "output" ? fund : funds.output,
 })
 
 /**
@@ -206,18 +217,26 @@ export const hold = (
   reserve: Reserve,
   amounts: Amounts,
 ): Result.Result<{ readonly account: Account; readonly moved: Amounts }, Refusal> => {
-  const shortages = shortagesOf(self, reserve, amounts)
-  if (shortages.length > 0) return Result.fail({ _tag: "Insufficient", shortages })
+  if (!fitsIn(self, reserve, amounts)) {
+    return Result.fail({ _tag: "Insufficient", shortages: shortagesOf(self, reserve, amounts) })
+  }
   const moved = missingIn(self, reserve, amounts)
   const lent = move(self, "explore", reserve, moved)
-  const target = lent.funds[reserve]
-  const account = withFund(lent, reserve, { ...target, held: addChecked(target.held, amounts) })
-  return Result.succeed({ account: { ...account, pendingHolds: account.pendingHolds + 1 }, moved })
+  const { allocated, held, carved, used } = lent.funds[reserve]
+  const funds = replaced(lent.funds, reserve, { allocated, held: addChecked(held, amounts), carved, used })
+  return Result.succeed({ account: { ...lent, funds, pendingHolds: lent.pendingHolds + 1 }, moved })
 }
 
 /** Whether `amounts` fits a reserve and what it may borrow. */
-export const fitsIn = (self: Account, reserve: Reserve, amounts: Amounts): boolean =>
-  shortagesOf(self, reserve, amounts).length === 0
+export const fitsIn = (self: Account, reserve: Reserve, amounts: Amounts): boolean => {
+  const { caps, funds } = self
+  for (const d of dimensions) {
+    if (amounts[d] === 0 || !caps[d]) continue
+    const own = free(funds[reserve], d)
+    if (amounts[d] > (reserve === "explore" ? own : own + free(funds.explore, d))) return false
+  }
+  return true
+}
 
 /** What a reserve lacks for `amounts`, in the capped dimensions. */
 export const missingIn = (self: Account, reserve: Reserve, amounts: Amounts): Amounts =>
@@ -252,7 +271,7 @@ const shortages = (
 
 /** Moves part of the allocation of one reserve to another; the caller has checked that it is free. */
 export const move = (self: Account, from: Reserve, to: Reserve, amounts: Amounts): Account => {
-  if (from === to || dimensions.every((d) => amounts[d] === 0)) return self
+  if (from === to || isZero(amounts)) return self
   const [source, target] = [self.funds[from], self.funds[to]]
   return {
     ...self,
@@ -277,45 +296,37 @@ export const resolve = (
   hold: { readonly reserve: Reserve; readonly amounts: Amounts },
   bill: Amounts,
 ): { readonly account: Account; readonly excess: Amounts } => {
-  const target = self.funds[hold.reserve]
-  const booked = min(bill, hold.amounts)
-  const account = withFund(self, hold.reserve, {
-    ...target,
-    held: subtract(target.held, hold.amounts),
-    used: addChecked(target.used, booked),
-  })
+  const { allocated, held, carved, used } = self.funds[hold.reserve]
+  const within = fits(bill, hold.amounts)
+  const booked = within ? bill : min(bill, hold.amounts)
+  const fund = { allocated, held: subtract(held, hold.amounts), carved, used: addChecked(used, booked) }
+  const funds = replaced(self.funds, hold.reserve, fund)
   return {
-    account: { ...account, pendingHolds: account.pendingHolds - 1 },
-    excess: subtract(bill, booked),
+    account: { ...self, funds, pendingHolds: self.pendingHolds - 1 },
+    excess: within ? zero : subtract(bill, booked),
   }
 }
 
 /** Takes `grant` out of a reserve for a child and books the charge of starting it. */
 export const giveToChild = (self: Account, reserve: Reserve, grant: Amounts, charge: Amounts): Account => {
-  const source = self.funds[reserve]
-  const account = withFund(self, reserve, {
-    ...source,
-    carved: addChecked(source.carved, grant),
-    used: addChecked(source.used, charge),
-  })
-  return { ...account, openChildren: account.openChildren + 1 }
+  const { allocated, held, carved, used } = self.funds[reserve]
+  const fund = { allocated, held, carved: addChecked(carved, grant), used: addChecked(used, charge) }
+  return { ...self, funds: replaced(self.funds, reserve, fund), openChildren: self.openChildren + 1 }
 }
 
 /** Takes back what a child left: its grant leaves `carved`, its use becomes use of this account. */
 export const takeFromChild = (self: Account, child: Account, reserve: Reserve): Account => {
   const source = self.funds[reserve]
   const spent = used(child)
-  const account = withFund(self, reserve, {
-    ...source,
-    carved: subtract(source.carved, granted(child)),
-    used: addChecked(source.used, spent),
-  })
+  const [carved, total] = [subtract(source.carved, granted(child)), addChecked(source.used, spent)]
+  const fund = { allocated: source.allocated, held: source.held, carved, used: total }
   return {
-    ...account,
-    openChildren: account.openChildren - 1,
-    childrenUsed: add(account.childrenUsed, spent),
-    debt: add(account.debt, child.debt),
-    overran: account.overran || child.overran,
+    ...self,
+    funds: replaced(self.funds, reserve, fund),
+    openChildren: self.openChildren - 1,
+    childrenUsed: add(self.childrenUsed, spent),
+    debt: add(self.debt, child.debt),
+    overran: self.overran || child.overran,
   }
 }
 

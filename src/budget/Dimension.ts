@@ -94,12 +94,13 @@ export const zero: Amounts = build(() => 0)
  * @since 0.1.0
  */
 export const amounts = (partial: Grant): Amounts => ({
-  steps: partial.steps ?? 0,
-  ticks: partial.ticks ?? 0,
-  inputTokens: partial.inputTokens ?? 0,
-  outputTokens: partial.outputTokens ?? 0,
-  money: partial.money ?? 0,
-  toolCalls: partial.toolCalls ?? 0,
+  // `+ 0` reads -0 as 0.
+  steps: (partial.steps ?? 0) + 0,
+  ticks: (partial.ticks ?? 0) + 0,
+  inputTokens: (partial.inputTokens ?? 0) + 0,
+  outputTokens: (partial.outputTokens ?? 0) + 0,
+  money: (partial.money ?? 0) + 0,
+  toolCalls: (partial.toolCalls ?? 0) + 0,
 })
 
 /** Applies `f` to each dimension. */
@@ -190,19 +191,27 @@ const most: Amounts = build(() => maximum)
  * @since 0.1.0
  */
 export const validate = (input: Grant, field: string): Result.Result<Grant, InvalidAmount> => {
-  if (!isRecord(input)) return invalid(field, input, `give amounts by dimension: ${dimensions.join(", ")}`)
+  const wrong = wrongIn(input, field)
+  if (wrong !== undefined) return Result.fail(wrong)
   const checked: { [D in Dimension]?: number } = {}
-  for (const key of Object.keys(input)) {
-    const value: unknown = input[key as Dimension]
-    if (!(dimensions as ReadonlyArray<string>).includes(key)) {
-      return invalid(`${field}.${key}`, value, `use one of ${dimensions.join(", ")}`)
-    }
-    if (value === undefined) continue
-    if (!isNatural(value)) return invalid(`${field}.${key}`, value, `give a whole number from 0 to ${maximum}`)
-    checked[key as Dimension] = value + 0
-  }
+  for (const d of dimensions) if (input[d] !== undefined) checked[d] = input[d] + 0
   return Result.succeed(checked)
 }
+
+/** What is wrong with amounts from outside, if anything is. */
+export const wrongIn = (input: Grant, field: string): InvalidAmount | undefined => {
+  if (!isRecord(input)) return invalidAmount(field, input, `give amounts by dimension: ${dimensions.join(", ")}`)
+  for (const key in input) {
+    const value: unknown = input[key as Dimension]
+    if (!known.has(key)) return invalidAmount(`${field}.${key}`, value, `use one of ${dimensions.join(", ")}`)
+    if (value !== undefined && !isNatural(value)) {
+      return invalidAmount(`${field}.${key}`, value, `give a whole number from 0 to ${maximum}`)
+    }
+  }
+  return undefined
+}
+
+const known: ReadonlySet<string> = new Set(dimensions)
 
 const isRecord = (input: unknown): boolean => typeof input === "object" && input !== null && !Array.isArray(input)
 
@@ -216,9 +225,6 @@ export const invalidAmount = (field: string, value: unknown, remedy: string): In
   value: show(value),
   remedy,
 })
-
-const invalid = (field: string, value: unknown, remedy: string): Result.Result<never, InvalidAmount> =>
-  Result.fail(invalidAmount(field, value, remedy))
 
 const show = (value: unknown): string => {
   if (typeof value === "string") return JSON.stringify(value)

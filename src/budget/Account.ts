@@ -316,10 +316,10 @@ export const giveToChild = (self: Account, reserve: Reserve, grant: Amounts, cha
 
 /** Takes back what a child left: its grant leaves `carved`, its use becomes use of this account. */
 export const takeFromChild = (self: Account, child: Account, reserve: Reserve): Account => {
-  const source = self.funds[reserve]
+  const { allocated, held, carved, used: spentBefore } = self.funds[reserve]
   const spent = used(child)
-  const [carved, total] = [subtract(source.carved, granted(child)), addChecked(source.used, spent)]
-  const fund = { allocated: source.allocated, held: source.held, carved, used: total }
+  const back = subtract(carved, granted(child))
+  const fund = { allocated, held, carved: back, used: addChecked(spentBefore, spent) }
   return {
     ...self,
     funds: replaced(self.funds, reserve, fund),

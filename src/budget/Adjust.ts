@@ -21,6 +21,7 @@ import {
 } from "./Dimension.ts"
 import { overrun } from "./Holds.ts"
 import { payDebts } from "./Life.ts"
+import { serveAround } from "./Line.ts"
 import type { Refusal } from "./Refusal.ts"
 import type { Reserve } from "./Reserve.ts"
 
@@ -48,6 +49,9 @@ export const adjust = (books: Books, ref: HoldRef, actual: Grant): Result.Result
   const owner = nearestOpen(books, ref.account)
   if (owner === undefined) return refused(invalidAmount("adjust", "a closed run", "its books are final"))
   const reserve = closed.at(-1)?.parent?.reserve ?? hold.reserve
+  const excess = subtract(bill, min(bill, hold.amounts))
+  if (!isZero(excess) && !cover(books.pathOf(owner), reserve, excess).path.every(Accounts.isExact))
+    return refused(invalidAmount("actual", "more than can be counted", "look at what was reported"))
   giveBack(books, { hold, closed, owner, reserve }, subtract(hold.amounts, min(bill, hold.amounts)))
   const adjusted: Hold = { ...hold, state: "Adjusted" }
   books.putHold(adjusted)
@@ -55,10 +59,10 @@ export const adjust = (books: Books, ref: HoldRef, actual: Grant): Result.Result
   books.count(bill, hold.amounts)
   const shown = { held: nonZero(hold.amounts), actual: nonZero(bill), landedOn: owner }
   books.record({ _tag: "Adjusted", account: ref.account, hold: ref.id, reserve: hold.reserve, ...shown })
-  const excess = subtract(bill, min(bill, hold.amounts))
   if (!isZero(excess))
     overrun(books, { ...hold, account: owner, reserve }, excess, cover(books.pathOf(owner), reserve, excess))
   payDebts(books)
+  serveAround(books, ref.account)
   return Result.succeed(adjusted)
 }
 

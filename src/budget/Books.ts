@@ -33,6 +33,8 @@ export interface Hold extends HoldRef {
   readonly reserve: Reserve
   readonly amounts: Amounts
   readonly state: "Pending" | "Settled" | "Voided" | "Assumed" | "Adjusted"
+  /** The part of `amounts` that was added after it was placed. */
+  readonly extended?: Amounts
 }
 
 /** What became of a settled hold. */
@@ -43,6 +45,15 @@ export interface Settlement {
   readonly covered: boolean
   /** The dimensions that were covered from elsewhere, or not at all. */
   readonly short: ReadonlyArray<Dimension>
+}
+
+/** A child that stands in line at its parent. */
+export interface Waiting {
+  readonly child: string
+  readonly reserve: Reserve
+  readonly need: Amounts
+  readonly least: Amounts
+  readonly onEnd: (ended: Result.Result<Amounts, Refusal>) => void
 }
 
 /** The bill a hold was settled with, and the answer. */
@@ -87,7 +98,13 @@ export interface Request {
   readonly content: unknown
 }
 
+const none: ReadonlyArray<Hold> = []
+
 const exact: Amounts = map(() => maximum)
+
+/** Holds, accounts and other operations have ids of their own: a hold may be called like a child. */
+const keyOf = (operation: string, id: string): string =>
+  operation === "hold" || operation === "carve" ? `${operation} ${id}` : `other ${id}`
 
 export class Books {
   readonly record: (entry: Entry) => void
@@ -101,6 +118,8 @@ export class Books {
   readonly #answers = new Map<string, Map<string, Answered>>()
   readonly #carvings = new Map<string, unknown>()
   readonly #resolutions = new Map<string, Map<string, Resolution>>()
+  /** Who waits at which account, first come first. */
+  readonly #lines = new Map<string, Array<Waiting>>()
   /** What all accounts use and hold together: in capped dimensions at most the grant, in the others whatever was billed. */
   #counted: Amounts = zero
 
@@ -123,6 +142,7 @@ export class Books {
     for (const [id, answers] of this.#answers) copy.#answers.set(id, new Map(answers))
     for (const [id, known] of this.#resolutions) copy.#resolutions.set(id, new Map(known))
     for (const [id, carving] of this.#carvings) copy.#carvings.set(id, carving)
+    for (const [id, line] of this.#lines) copy.#lines.set(id, line)
     for (const id of this.debtors) copy.debtors.add(id)
     copy.#counted = this.#counted
     return copy
@@ -181,7 +201,8 @@ export class Books {
   }
 
   holdsOf(id: string): ReadonlyArray<Hold> {
-    return [...(this.#holds.get(id)?.values() ?? [])]
+    const holds = this.#holds.get(id)
+    return holds === undefined ? none : [...holds.values()]
   }
 
   /** Replaces the record of an account. */
@@ -201,30 +222,68 @@ export class Books {
   }
 
   putHold(hold: Hold): void {
-    this.#holds.get(hold.account)!.set(hold.id, hold)
+    const known = this.#holds.get(hold.account)
+    if (known === undefined) this.#holds.set(hold.account, new Map([[hold.id, hold]]))
+    else known.set(hold.id, hold)
   }
 
   /** Takes in a new account. */
   adopt(account: Account, carving?: unknown): void {
     this.put(account)
     if (carving !== undefined) this.#carvings.set(account.id, carving)
-    this.#children.set(account.id, new Set())
-    this.#holds.set(account.id, new Map())
-    if (account.parent !== undefined) this.#children.get(account.parent.id)!.add(account.id)
+    if (account.parent === undefined) return
+    const siblings = this.#children.get(account.parent.id)
+    if (siblings === undefined) this.#children.set(account.parent.id, new Set([account.id]))
+    else siblings.add(account.id)
   }
 
   /**
    * Leaves a tombstone: the record stays, its place among the open children goes, and so do its holds, but for assumed
-   * ones, whose bill may still become known.
+   * ones, whose bill may still become known or come once more.
    */
   bury(account: Account): void {
     this.put(account)
-    const assumed = this.holdsOf(account.id).filter((hold) => hold.state === "Assumed")
-    this.#holds.set(account.id, new Map(assumed.map((hold) => [hold.id, hold])))
+    const assumed = this.holdsOf(account.id).filter(({ state }) => state === "Assumed" || state === "Adjusted")
+    const bills = this.#resolutions.get(account.id)
+    this.#holds.delete(account.id)
     this.#children.delete(account.id)
     this.#answers.delete(account.id)
     this.#resolutions.delete(account.id)
+    for (const hold of assumed) {
+      this.putHold(hold)
+      const bill = bills?.get(hold.id)
+      if (bill !== undefined) this.putResolution(hold, bill)
+    }
     if (account.parent !== undefined) this.#children.get(account.parent.id)!.delete(account.id)
+  }
+
+  get hasLines(): boolean {
+    return this.#lines.size > 0
+  }
+
+  /** Whether a child stands in line at its parent. */
+  isWaiting(id: string): boolean {
+    if (this.#lines.size === 0) return false
+    const parent = this.account(id).parent?.id ?? ""
+    return this.#lines.get(parent)?.some((one) => one.child === id) === true
+  }
+
+  headOfLine(parent: string): Waiting | undefined {
+    return this.#lines.get(parent)?.[0]
+  }
+
+  joinLine(parent: string, waiting: Waiting): void {
+    this.#lines.set(parent, [...(this.#lines.get(parent) ?? []), waiting])
+  }
+
+  leaveLine(child: string): Waiting | undefined {
+    const parent = this.account(child).parent?.id ?? ""
+    const line = this.#lines.get(parent) ?? []
+    const waiting = line.find((one) => one.child === child)
+    const rest = line.filter((one) => one.child !== child)
+    if (rest.length === 0) this.#lines.delete(parent)
+    else this.#lines.set(parent, rest)
+    return waiting
   }
 
   /** Records a refusal and answers with it. */
@@ -240,11 +299,16 @@ export class Books {
   once<A>(request: Request, apply: () => Result.Result<A, Refusal>): Result.Result<A, Refusal> {
     const { account, id } = request
     if (id === undefined) return apply()
-    const known = this.#answers.get(account)?.get(id)
+    const known = this.#answers.get(account)?.get(keyOf(request.operation, id))
     if (known === undefined) return this.answer(request, apply())
     return known.operation === request.operation && isDeepStrictEqual(known.content, request.content)
       ? (known.answer as Result.Result<A, Refusal>)
       : this.refused(request.operation, account, id, { _tag: "IdConflict", id })
+  }
+
+  /** Whether an id of an account was answered; for holds and accounts only refusals are remembered so. */
+  hasAnswered(operation: string, account: string, id: string): boolean {
+    return this.#answers.get(account)?.has(keyOf(operation, id)) === true
   }
 
   /**
@@ -252,7 +316,7 @@ export class Books {
    */
   unlessRefused<A>(request: Request, apply: () => Result.Result<A, Refusal>): Result.Result<A, Refusal> {
     const { account, id } = request
-    if (id !== undefined && this.#answers.get(account)?.has(id) === true) return this.once(request, apply)
+    if (id !== undefined && this.hasAnswered(request.operation, account, id)) return this.once(request, apply)
     const answer = apply()
     return Result.isFailure(answer) ? this.answer(request, answer) : answer
   }
@@ -265,9 +329,15 @@ export class Books {
   /** Remembers an answer for as long as its account lives. */
   answer<A>(request: Request, answer: Result.Result<A, Refusal>): Result.Result<A, Refusal> {
     if (request.id === undefined) return answer
+    // A conflict belongs to whoever has the id: remembered, it would hide what the id really was used for.
+    if (Result.isFailure(answer) && answer.failure._tag === "IdConflict") return answer
     const answers = this.#answers.get(request.account) ?? new Map<string, Answered>()
     this.#answers.set(request.account, answers)
-    answers.set(request.id, { operation: request.operation, content: request.content, answer })
+    answers.set(keyOf(request.operation, request.id), {
+      operation: request.operation,
+      content: request.content,
+      answer,
+    })
     return answer
   }
 }

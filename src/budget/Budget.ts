@@ -13,7 +13,7 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type * as Exit from "effect/Exit"
 import * as Result from "effect/Result"
-import type { Grant } from "./Dimension.ts"
+import type { Amounts, Grant } from "./Dimension.ts"
 import type { Hold, Settlement } from "./Books.ts"
 import type { Ledger } from "./Ledger.ts"
 import { BudgetError, type Refusal } from "./Refusal.ts"
@@ -156,6 +156,30 @@ const resolve = (
 
 /** A hold that this function placed cannot be refused its resolution: that would be a broken law. */
 const broken = (refusal: Refusal): Error => new Error(`a hold could not be resolved: ${refusal._tag}`)
+
+/**
+ * Waits until more of what the parent has left is in the account's explore: as much as `need`, at least `least`. While it
+ * waits the account has nothing free and holds nothing; interrupting it leaves the line.
+ *
+ * **Fails with** `BudgetError` at once when all that open siblings could still return would not cover `least`, and when
+ * the account is frozen meanwhile.
+ *
+ * @category spending
+ * @since 0.1.0
+ */
+export const waitFor = (
+  purse: Purse,
+  wanted: { readonly need: Grant; readonly least: Grant },
+): Effect.Effect<Amounts, BudgetError> =>
+  Effect.callback((resume) => {
+    const { ledger, account } = purse
+    ledger.wait(account, wanted, (ended) =>
+      resume(
+        Result.isSuccess(ended) ? Effect.succeed(ended.success) : Effect.fail(errorOf(purse, "wait", ended.failure)),
+      ),
+    )
+    return Effect.sync(() => ledger.leaveLine(account))
+  })
 
 /** A refusal as the failure of an Effect, naming the account by its path. */
 export const errorOf = (purse: Purse, operation: string, reason: Refusal): BudgetError =>

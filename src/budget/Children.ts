@@ -10,15 +10,18 @@ import {
   addChecked,
   type Amounts,
   amounts,
+  type Dimension,
   dimensions,
   type Grant,
   invalidAmount,
+  maximum,
   nonZero,
   onlyCapped,
   subtract,
   validate,
 } from "./Dimension.ts"
 import { payDebts } from "./Life.ts"
+import { leave, serveAround } from "./Line.ts"
 import type { Refusal, Shortage } from "./Refusal.ts"
 import { type Reserve, split, undivided } from "./Reserve.ts"
 import { childDeadline, divide, invalidTime } from "./Window.ts"
@@ -45,9 +48,14 @@ export const openRoot = (
  * **Fails with** `Insufficient` (of the parent, or below the child's minimum), `NotOpen`, `TooDeep`,
  * `TooManyChildren`, `DeadlinePassed`, `IdConflict`, `InvalidAmount`.
  */
-export const carve = (books: Books, parentId: string, carving: Carving): Result.Result<Account, Refusal> =>
-  books.unlessRefused({ operation: "carve", account: parentId, id: carving.id, content: carving }, () => {
-    if (books.wasCarvedBy(carving.id, parentId, carving)) return ok(books.account(carving.id))
+export const carve = (
+  books: Books,
+  parentId: string,
+  carving: Carving,
+  content: unknown = carving,
+): Result.Result<Account, Refusal> =>
+  books.unlessRefused({ operation: "carve", account: parentId, id: carving.id, content }, () => {
+    if (books.wasCarvedBy(carving.id, parentId, content)) return ok(books.account(carving.id))
     const refused = (reason: Refusal) => books.refused("carve", parentId, carving.id, reason)
     const parent = books.account(parentId)
     const reserve = carving.reserve ?? "explore"
@@ -64,8 +72,8 @@ export const carve = (books: Books, parentId: string, carving: Carving): Result.
     const made = make(books, { ...carving, path, depth, parent: { id: parentId, reserve }, grant: given.success })
     if (Result.isFailure(made)) return refused(made.failure)
     const child = made.success
-    books.put(Accounts.giveToChild(parent, reserve, Accounts.granted(child), charge))
-    books.adopt(child, carving)
+    books.put(Accounts.giveToChild(parent, reserve, amounts(given.success), charge))
+    books.adopt(child, content)
     books.count(charge)
     const asked = nonZero(amounts(carving.ask.grant))
     const paid = nonZero(charge)
@@ -83,13 +91,28 @@ export const carveAll = (
   parentId: string,
   batch: ReadonlyArray<EvenCarving>,
   reserve: Reserve = "explore",
-): ReadonlyArray<Result.Result<Account, Refusal>> =>
-  evenly(books.account(parentId), reserve, batch).map((decided, index) => {
-    if (Result.isSuccess(decided)) return carve(books, parentId, decided.success)
-    const { id } = batch[index]!
-    const reason = cannotCarve(books, books.account(parentId), { id, reserve }) ?? decided.failure
-    return books.refused("carve", parentId, id, reason)
+): ReadonlyArray<Result.Result<Account, Refusal>> => {
+  // What was answered before is answered again, and has no part in what is left.
+  const isNew = ({ id }: EvenCarving) => !books.has(id) && !books.hasAnswered("carve", parentId, id)
+  const decisions = evenly(books.account(parentId), reserve, batch.filter(isNew))
+  let place = 0
+  return batch.map(isNew).map((fresh, index) => {
+    const one = batch[index]!
+    const content = { evenly: one, reserve }
+    const decided = fresh ? decisions[place++]! : Result.succeed(asAsked(one, reserve))
+    if (Result.isSuccess(decided)) return carve(books, parentId, decided.success, content)
+    return books.unlessRefused({ operation: "carve", account: parentId, id: one.id, content }, () => {
+      const reason = cannotCarve(books, books.account(parentId), { id: one.id, reserve }) ?? decided.failure
+      return books.refused("carve", parentId, one.id, reason)
+    })
   })
+}
+
+const asAsked = (one: EvenCarving, reserve: Reserve): Carving => ({
+  ...one,
+  reserve,
+  ask: { _tag: "AtMost", grant: one.floor, floor: one.floor },
+})
 
 /**
  * Ends an account and gives what it did not use back to the reserve that funded it. Closing a closed account again
@@ -104,7 +127,9 @@ export const close = (books: Books, id: string): Result.Result<Account, Refusal>
     const { pendingHolds, openChildren } = self
     return books.refused("close", id, id, { _tag: "NotQuiescent", pendingHolds, openChildren })
   }
-  const closed: Account = { ...self, state: "Closed" }
+  leave(books, id, notOpen({ ...self, state: "Closed" }))
+  const closed: Account = { ...books.account(id), state: "Closed" }
+  const [granted, used] = [Accounts.granted(self), Accounts.used(self)]
   books.bury(closed)
   if (self.parent !== undefined) {
     const parent = books.account(self.parent.id)
@@ -114,13 +139,14 @@ export const close = (books: Books, id: string): Result.Result<Account, Refusal>
   books.record({
     _tag: "Closed",
     account: id,
-    granted: nonZero(Accounts.granted(self)),
-    own: nonZero(Accounts.ownUsed(self)),
+    granted: nonZero(granted),
+    own: nonZero(subtract(used, self.childrenUsed)),
     children: nonZero(self.childrenUsed),
-    returned: nonZero(Accounts.unused(self)),
+    returned: nonZero(onlyCapped(subtract(granted, used), self.caps)),
     debt: nonZero(self.debt),
   })
   payDebts(books)
+  if (self.parent !== undefined) serveAround(books, self.parent.id)
   return ok(closed)
 }
 
@@ -137,6 +163,11 @@ export const topUp = (books: Books, childId: string, wanted: Grant, id?: string)
     }))
     if (shortages.length > 0) return { _tag: "Insufficient", shortages }
     const fund = parent.funds[reserve]
+    const past = dimensions.find((d) => fund.carved[d] + vector[d] > maximum)
+    if (past !== undefined) {
+      const remedy = `keep the sum of all open children within ${maximum}`
+      return invalidAmount(`topUp.${past}`, vector[past], remedy)
+    }
     books.put(Accounts.withFund(parent, reserve, { ...fund, carved: addChecked(fund.carved, vector) }))
     books.put(Accounts.raise(child, "explore", vector))
     return undefined
@@ -178,6 +209,7 @@ const transfer = (
     const tag = of.operation === "topUp" ? "ToppedUp" : "Reclaimed"
     books.record({ _tag: tag, account: of.childId, parent: parent.id, amounts: nonZero(vector) })
     payDebts(books)
+    serveAround(books, of.childId)
     return ok(books.account(of.childId))
   })
 
@@ -243,5 +275,7 @@ const openingOf = (self: Account) => ({
 /** The caps of an account, as a grant: a cap of zero is shown, an uncapped dimension left out. */
 const grantOf = (self: Account): Grant => {
   const total = Accounts.granted(self)
-  return Object.fromEntries(dimensions.filter((d) => self.caps[d]).map((d) => [d, total[d]]))
+  const grant: { [D in Dimension]?: number } = {}
+  for (const d of dimensions) if (self.caps[d]) grant[d] = total[d]
+  return grant
 }

@@ -106,7 +106,14 @@ export const amounts = (partial: Grant): Amounts => ({
 /** Applies `f` to each dimension. */
 export const map = (f: (dimension: Dimension) => number): Amounts => build(f)
 
-export const capped = (grant: Grant): Capped => build((dimension) => grant[dimension] !== undefined)
+export const capped = (grant: Grant): Capped => ({
+  steps: grant.steps !== undefined,
+  ticks: grant.ticks !== undefined,
+  inputTokens: grant.inputTokens !== undefined,
+  outputTokens: grant.outputTokens !== undefined,
+  money: grant.money !== undefined,
+  toolCalls: grant.toolCalls !== undefined,
+})
 
 export const add = (a: Amounts, b: Amounts): Amounts => ({
   steps: a.steps + b.steps,
@@ -155,7 +162,14 @@ export const fits = (a: Amounts, b: Amounts): boolean =>
   a.toolCalls <= b.toolCalls
 
 /** Keeps the capped dimensions of `a` and sets the others to 0. */
-export const onlyCapped = (a: Amounts, caps: Capped): Amounts => map((d) => (caps[d] ? a[d] : 0))
+export const onlyCapped = (a: Amounts, caps: Capped): Amounts => ({
+  steps: caps.steps ? a.steps : 0,
+  ticks: caps.ticks ? a.ticks : 0,
+  inputTokens: caps.inputTokens ? a.inputTokens : 0,
+  outputTokens: caps.outputTokens ? a.outputTokens : 0,
+  money: caps.money ? a.money : 0,
+  toolCalls: caps.toolCalls ? a.toolCalls : 0,
+})
 
 /** Only the dimensions that are not 0: what a journal line or a message shows. */
 export const nonZero = (a: Amounts): Grant => {

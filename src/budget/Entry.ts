@@ -73,6 +73,14 @@ export const Entry = Schema.Union([
   Schema.TaggedStruct("Adjusted", { ...resolved, held: Sparse, actual: Sparse, landedOn: Schema.String }),
   Schema.TaggedStruct("ToppedUp", { account: Schema.String, parent: Schema.String, amounts: Sparse }),
   Schema.TaggedStruct("Reclaimed", { account: Schema.String, parent: Schema.String, amounts: Sparse }),
+  Schema.TaggedStruct("Waited", {
+    account: Schema.String,
+    parent: Schema.String,
+    need: Sparse,
+    least: Sparse,
+    returned: Sparse,
+  }),
+  Schema.TaggedStruct("Served", { account: Schema.String, parent: Schema.String, amounts: Sparse }),
   Schema.TaggedStruct("Overran", {
     ...resolved,
     excess: Sparse,

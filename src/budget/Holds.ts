@@ -16,10 +16,13 @@ import {
   invalidAmount,
   isZero,
   nonZero,
+  subtract,
   validate,
+  wrongIn,
   zero,
 } from "./Dimension.ts"
 import { payDebts } from "./Life.ts"
+import { serveAround } from "./Line.ts"
 import type { Refusal } from "./Refusal.ts"
 import type { Reserve } from "./Reserve.ts"
 import { endOf } from "./Window.ts"
@@ -42,36 +45,41 @@ const resolvedOf = (hold: Hold) => ({ account: hold.account, hold: hold.id, rese
  *
  * **Fails with** `Insufficient` (every short dimension), `NotOpen`, `DeadlinePassed`, `IdConflict`, `InvalidAmount`.
  */
-export const place = (books: Books, ref: HoldRef, reserve: Reserve, wanted: Grant): Result.Result<Hold, Refusal> =>
-  books.unlessRefused({ operation: "hold", ...ref, content: { reserve, wanted } }, () => {
-    const refused = (reason: Refusal) => books.refused("hold", ref.account, ref.id, reason)
-    const valid = validate(wanted, "hold")
-    if (Result.isFailure(valid)) return refused(valid.failure)
-    const vector = amounts(valid.success)
-    const placedBefore = books.hold(ref)
-    if (placedBefore !== undefined) return placedAgain(books, placedBefore, reserve, vector)
-    const self = books.account(ref.account)
-    const closed = notWorking(self, reserve)
-    if (closed !== undefined) return refused(closed)
-    const tooLate = late(books, self, reserve)
-    if (tooLate !== undefined) return refused(tooLate)
-    if (isZero(vector)) return refused(invalidAmount("hold", 0, "hold at least one unit of some dimension"))
-    const uncountable = books.uncountable("hold", vector)
-    if (uncountable !== undefined && Accounts.fitsIn(self, reserve, vector)) return refused(uncountable)
-    const placed = Accounts.hold(self, reserve, vector)
-    if (Result.isFailure(placed)) return refused(placed.failure)
-    const hold: Hold = { account: ref.account, id: ref.id, reserve, amounts: vector, state: "Pending" }
-    books.put(placed.success.account)
-    books.putHold(hold)
-    books.count(vector)
-    const [shown, moved] = [nonZero(vector), nonZero(placed.success.moved)]
-    books.record({ _tag: "Held", account: ref.account, hold: ref.id, reserve, amounts: shown, moved })
-    return ok(hold)
-  })
+export const place = (books: Books, ref: HoldRef, reserve: Reserve, wanted: Grant): Result.Result<Hold, Refusal> => {
+  const answered = books.hasAnswered("hold", ref.account, ref.id)
+  const placed = answered ? undefined : placeNow(books, ref, reserve, wanted)
+  if (placed !== undefined && Result.isSuccess(placed)) return placed
+  const request = { operation: "hold", account: ref.account, id: ref.id, content: { reserve, wanted } }
+  return books.once(request, () => placed ?? placeNow(books, ref, reserve, wanted))
+}
+
+const placeNow = (books: Books, ref: HoldRef, reserve: Reserve, wanted: Grant): Result.Result<Hold, Refusal> => {
+  const refused = (reason: Refusal) => books.refused("hold", ref.account, ref.id, reason)
+  const wrong = wrongIn(wanted, "hold")
+  if (wrong !== undefined) return refused(wrong)
+  const vector = amounts(wanted)
+  const placedBefore = books.hold(ref)
+  if (placedBefore !== undefined) return placedAgain(books, placedBefore, reserve, vector)
+  const self = books.account(ref.account)
+  const closed = notWorking(self, reserve) ?? late(books, self, reserve)
+  if (closed !== undefined) return refused(closed)
+  if (isZero(vector)) return refused(invalidAmount("hold", 0, "hold at least one unit of some dimension"))
+  const uncountable = books.uncountable("hold", vector)
+  if (uncountable !== undefined && Accounts.fitsIn(self, reserve, vector)) return refused(uncountable)
+  const placed = Accounts.hold(self, reserve, vector)
+  if (Result.isFailure(placed)) return refused(placed.failure)
+  const hold: Hold = { account: ref.account, id: ref.id, reserve, amounts: vector, state: "Pending" }
+  books.put(placed.success.account)
+  books.putHold(hold)
+  books.count(vector)
+  const [shown, moved] = [nonZero(vector), nonZero(placed.success.moved)]
+  books.record({ _tag: "Held", account: ref.account, hold: ref.id, reserve, amounts: shown, moved })
+  return ok(hold)
+}
 
 /** The same hold delivered again is answered with the hold as it is now: nothing is set aside twice. */
 const placedAgain = (books: Books, hold: Hold, reserve: Reserve, wanted: Amounts): Result.Result<Hold, Refusal> =>
-  hold.reserve === reserve && equals(hold.amounts, wanted)
+  hold.reserve === reserve && equals(subtract(hold.amounts, hold.extended ?? zero), wanted)
     ? ok(hold)
     : books.refused("hold", hold.account, hold.id, { _tag: "IdConflict", id: hold.id })
 
@@ -94,7 +102,8 @@ export const extend = (books: Books, ref: HoldRef, extra: Grant, id?: string): R
     if (uncountable !== undefined && Accounts.fitsIn(self, hold.reserve, vector)) return refused(uncountable)
     const placed = Accounts.hold(self, hold.reserve, vector)
     if (Result.isFailure(placed)) return refused(placed.failure)
-    const extended: Hold = { ...hold, amounts: add(hold.amounts, vector) }
+    const more = add(hold.extended ?? zero, vector)
+    const extended: Hold = { ...hold, amounts: add(hold.amounts, vector), extended: more }
     books.put({ ...placed.success.account, pendingHolds: self.pendingHolds })
     books.putHold(extended)
     books.count(vector)
@@ -110,12 +119,13 @@ export const extend = (books: Books, ref: HoldRef, extra: Grant, id?: string): R
  */
 export const settle = (books: Books, ref: HoldRef, actual: Grant): Result.Result<Settlement, Refusal> => {
   const refused = (reason: Refusal) => books.refused("settle", ref.account, ref.id, reason)
-  const valid = validate(actual, "actual")
-  if (Result.isFailure(valid)) return refused(valid.failure)
-  const bill = amounts(valid.success)
+  const wrong = wrongIn(actual, "actual")
+  if (wrong !== undefined) return refused(wrong)
+  const bill = amounts(actual)
   const hold = books.hold(ref)
   const resolution = books.resolutionOf(ref)
-  if (resolution !== undefined && equals(resolution.bill, bill)) return ok(resolution.settlement)
+  const sameBill = resolution !== undefined && equals(resolution.bill, bill)
+  if (sameBill && hold?.state === "Settled") return ok(resolution.settlement)
   if (hold === undefined || hold.state !== "Pending") return refused(notPending(ref, hold))
   const uncountable = books.uncountable("actual", bill, hold.amounts)
   if (uncountable !== undefined) return refused(uncountable)
@@ -131,6 +141,7 @@ export const settle = (books: Books, ref: HoldRef, actual: Grant): Result.Result
   const settlement = covered === undefined ? withinHold : overrun(books, hold, excess, covered)
   books.putResolution(ref, { bill, settlement })
   payDebts(books)
+  serveAround(books, ref.account)
   return ok(settlement)
 }
 
@@ -170,7 +181,7 @@ const resolve = (
  */
 export const release = (books: Books, ref: HoldRef, state: "Voided" | "Assumed"): Result.Result<Hold, Refusal> => {
   const hold = books.hold(ref)
-  if (hold?.state === state) return ok(hold)
+  if (hold?.state === state || (state === "Assumed" && hold?.state === "Adjusted")) return ok(hold)
   if (hold?.state !== "Pending") {
     return books.refused(state === "Voided" ? "void" : "assume", ref.account, ref.id, notPending(ref, hold))
   }
@@ -179,6 +190,7 @@ export const release = (books: Books, ref: HoldRef, state: "Voided" | "Assumed")
   const resolved = resolve(books, hold, state, { account, booked })
   books.record({ _tag: state, ...resolvedOf(hold), held: nonZero(hold.amounts) })
   payDebts(books)
+  serveAround(books, ref.account)
   return ok(resolved)
 }
 

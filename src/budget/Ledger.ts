@@ -11,14 +11,12 @@
 import * as Result from "effect/Result"
 import * as Accounts from "./Account.ts"
 import type { Account } from "./Account.ts"
-import * as Adjust from "./Adjust.ts"
 import { Books, type Hold, type HoldRef, type Limits, refuse, type Settlement } from "./Books.ts"
 import type { Carving, EvenCarving, Opening } from "./Carve.ts"
-import * as Children from "./Children.ts"
 import { dimensions, type Dimension, type Grant, invalidAmount, isNatural } from "./Dimension.ts"
 import type { Entry } from "./Entry.ts"
-import * as Holds from "./Holds.ts"
-import * as Life from "./Life.ts"
+import type * as Line from "./Line.ts"
+import { operations } from "./Operations.ts"
 import type { Refusal } from "./Refusal.ts"
 import type { Reserve } from "./Reserve.ts"
 import { endOf } from "./Window.ts"
@@ -44,7 +42,7 @@ export class Ledger {
       if (!isNatural(limit)) return refuse(invalidAmount(`limits.${name}`, limit, "give a whole number, 0 or more"))
     }
     const books = new Books(options)
-    return Result.map(Children.openRoot(books, options), ({ id }) => new Ledger(books, id))
+    return Result.map(operations.openRoot(books, options), ({ id }) => new Ledger(books, id))
   }
 
   // --- queries
@@ -99,7 +97,7 @@ export class Ledger {
    * **Fails with** `Insufficient` (every short dimension), `NotOpen`, `DeadlinePassed`, `IdConflict`, `InvalidAmount`.
    */
   hold(ref: HoldRef, reserve: Reserve, wanted: Grant): Result.Result<Hold, Refusal> {
-    return Holds.place(this.#books, ref, reserve, wanted)
+    return operations.hold(this.#books, ref, reserve, wanted)
   }
 
   /**
@@ -109,7 +107,7 @@ export class Ledger {
    * **Fails with** `AlreadyResolved`, `UnknownId`, `InvalidAmount`.
    */
   settle(ref: HoldRef, actual: Grant): Result.Result<Settlement, Refusal> {
-    return Holds.settle(this.#books, ref, actual)
+    return operations.settle(this.#books, ref, actual)
   }
 
   /**
@@ -118,7 +116,7 @@ export class Ledger {
    * **Fails with** `AlreadyResolved`, `UnknownId`.
    */
   void(ref: HoldRef): Result.Result<Hold, Refusal> {
-    return Holds.release(this.#books, ref, "Voided")
+    return operations.release(this.#books, ref, "Voided")
   }
 
   /**
@@ -127,7 +125,7 @@ export class Ledger {
    * **Fails with** `AlreadyResolved`, `UnknownId`.
    */
   assume(ref: HoldRef): Result.Result<Hold, Refusal> {
-    return Holds.release(this.#books, ref, "Assumed")
+    return operations.release(this.#books, ref, "Assumed")
   }
 
   /**
@@ -136,7 +134,7 @@ export class Ledger {
    * **Fails with** `Insufficient`, `NotOpen`, `AlreadyResolved`, `UnknownId`, `InvalidAmount`, `IdConflict`.
    */
   extendHold(ref: HoldRef, extra: Grant, id?: string): Result.Result<Hold, Refusal> {
-    return Holds.extend(this.#books, ref, extra, id)
+    return operations.extendHold(this.#books, ref, extra, id)
   }
 
   /**
@@ -146,7 +144,7 @@ export class Ledger {
    * **Fails with** `AlreadyResolved` (also the second time with another bill), `UnknownId`, `InvalidAmount`.
    */
   adjust(ref: HoldRef, actual: Grant): Result.Result<Hold, Refusal> {
-    return Adjust.adjust(this.#books, ref, actual)
+    return operations.adjust(this.#books, ref, actual)
   }
 
   // --- children
@@ -158,7 +156,7 @@ export class Ledger {
    * `TooManyChildren`, `DeadlinePassed`, `IdConflict`, `InvalidAmount`.
    */
   carve(parentId: string, carving: Carving): Result.Result<Account, Refusal> {
-    return Children.carve(this.#books, parentId, carving)
+    return operations.carve(this.#books, parentId, carving)
   }
 
   /**
@@ -171,7 +169,7 @@ export class Ledger {
     batch: ReadonlyArray<EvenCarving>,
     reserve: Reserve = "explore",
   ): ReadonlyArray<Result.Result<Account, Refusal>> {
-    return Children.carveAll(this.#books, parentId, batch, reserve)
+    return operations.carveAll(this.#books, parentId, batch, reserve)
   }
 
   /**
@@ -182,7 +180,7 @@ export class Ledger {
    * **Fails with** `NotQuiescent` while a hold is pending or a child open.
    */
   close(id: string): Result.Result<Account, Refusal> {
-    return Children.close(this.#books, id)
+    return operations.close(this.#books, id)
   }
 
   /**
@@ -191,12 +189,30 @@ export class Ledger {
    * **Fails with** `Insufficient`, `NotOpen`, `InvalidAmount`, `IdConflict`.
    */
   topUp(child: string, wanted: Grant, id?: string): Result.Result<Account, Refusal> {
-    return Children.topUp(this.#books, child, wanted, id)
+    return operations.topUp(this.#books, child, wanted, id)
   }
 
   /** Takes back part of what is free in a child's explore. **Fails with** the same as {@link topUp}. */
   reclaim(child: string, wanted: Grant, id?: string): Result.Result<Account, Refusal> {
-    return Children.reclaim(this.#books, child, wanted, id)
+    return operations.reclaim(this.#books, child, wanted, id)
+  }
+
+  /**
+   * Gives back what of a child's explore is free and stands in line at its parent until `least` of `need` fits; see
+   * `Line`. `onEnd` is called once, at once or later, with what was added or with why it was refused.
+   */
+  wait(child: string, wanted: Line.Need, onEnd: (ended: Line.Ended) => void): void {
+    operations.wait(this.#books, child, wanted, onEnd)
+  }
+
+  /** Leaves the line; the wait ends refused. */
+  leaveLine(child: string): void {
+    operations.leave(this.#books, child, { _tag: "DeadlinePassed", reserve: "explore", leftMillis: 0, neededMillis: 1 })
+  }
+
+  /** Whether a child stands in line at its parent. */
+  isWaiting(child: string): boolean {
+    return this.#books.isWaiting(child)
   }
 
   // --- the rest of an account's life
@@ -206,7 +222,7 @@ export class Ledger {
    * reserve that is not senior).
    */
   move(account: string, from: Reserve, to: Reserve, wanted: Grant, id?: string): Result.Result<Account, Refusal> {
-    return Life.move(this.#books, account, { from, to, wanted }, id)
+    return operations.move(this.#books, account, { from, to, wanted }, id)
   }
 
   /**
@@ -216,7 +232,7 @@ export class Ledger {
    * **Fails with** `InvalidAmount`, `NotOpen`.
    */
   amend(caps: Grant, id?: string): Result.Result<Account, Refusal> {
-    return Life.amend(this.#books, this.#root, caps, id)
+    return operations.amend(this.#books, this.#root, caps, id)
   }
 
   /**
@@ -224,12 +240,12 @@ export class Ledger {
    * may still be paid; without, nothing new may start. The first cause stays; a later one is only recorded.
    */
   freeze(id: string, cause: string, options?: { readonly closingWork?: boolean }): void {
-    Life.freeze(this.#books, id, cause, options)
+    operations.freeze(this.#books, id, cause, options)
   }
 
   /** Stops holds, carves and the time of an account and everything below it. **Fails with** `NotOpen`. */
   pause(id: string, cause: string): Result.Result<Account, Refusal> {
-    return Life.pause(this.#books, id, cause)
+    return operations.pause(this.#books, id, cause)
   }
 
   /**
@@ -237,7 +253,7 @@ export class Ledger {
    * point at which its parent must go on. **Fails with** `NotOpen` when it is not paused itself, or its parent is still.
    */
   resume(id: string): Result.Result<Account, Refusal> {
-    return Life.resume(this.#books, id)
+    return operations.resume(this.#books, id)
   }
 }
 

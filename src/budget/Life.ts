@@ -19,6 +19,7 @@ import {
   subtract,
   validate,
 } from "./Dimension.ts"
+import { leave, serveAround } from "./Line.ts"
 import type { Refusal } from "./Refusal.ts"
 import { type Reserve, reserves } from "./Reserve.ts"
 import { clamp, endOf, shift, type Window } from "./Window.ts"
@@ -90,6 +91,7 @@ const applyCaps = (books: Books, id: string, caps: Grant): Result.Result<Account
     wanted: valid.success,
   })
   payDebts(books)
+  serveAround(books, id)
   return ok(books.account(id))
 }
 
@@ -106,6 +108,7 @@ export const freeze = (books: Books, id: string, cause: string, options?: { read
     if (self.state === "Closed" || self.state === "Draining" || self.state === state) return
     changed = true
     books.put({ ...goOn(books, self), state, cause: self.state === "Frozen" ? self.cause : cause })
+    leave(books, self.id, notOpen(books.account(self.id)))
   })
   if (changed || (frozen.state !== "Closed" && frozen.cause !== cause))
     books.record({ _tag: "Frozen", account: id, cause, closingWork })

@@ -225,6 +225,7 @@ const splitExplicitly = (
   grant: Grant,
   plan: Extract<Plan, { _tag: "Explicit" }>,
 ): Result.Result<PerReserve<Amounts>, Refusal> => {
+  if (plan === undivided) return Result.succeed({ explore: amounts(grant), retry: zero, verify: zero, output: zero })
   const parts = { output: zero, verify: zero, retry: zero }
   for (const reserve of ["output", "verify", "retry"] as const) {
     const valid = validate(plan[reserve] ?? {}, `reserves.${reserve}`)

@@ -3,7 +3,8 @@ import * as Accounts from "../../src/budget/Account.ts"
 import { amounts, dimensions } from "../../src/budget/Dimension.ts"
 import { forAgent, type Plan } from "../../src/budget/Reserve.ts"
 import { violations } from "../../src/budget/Statement.ts"
-import { child, kept, left, max, ok, open, refusal, refusedWithoutTrace, shortages, tag, tryOpen } from "./tree.ts"
+import { child, kept, left, max, ok, open, records, refusal, refusedWithoutTrace } from "./tree.ts"
+import { sameRecords, shortages, tag, tryOpen } from "./tree.ts"
 
 describe.each(dimensions)("a child with a grant of %s", (d) => {
   it("fits when it asks for exactly what there is, or one less, and the parent has the rest", () => {
@@ -23,7 +24,7 @@ describe.each(dimensions)("a child with a grant of %s", (d) => {
       _tag: "Insufficient",
       shortages: [{ dimension: d, reserve: "explore", asked: 9, available: 8, account: "root", whose: "parent" }],
     })
-    ok(child(tree, "root", "a", { [d]: 8 }))
+    ok(child(tree, "root", "b", { [d]: 8 }))
   })
 
   it("pays its charge out of the same reserve: both must fit", () => {
@@ -31,7 +32,7 @@ describe.each(dimensions)("a child with a grant of %s", (d) => {
     const charge = { [d]: 1 }
     const short = shortages(child(tree, "root", "a", { [d]: 10 }, { charge }))
     assert.deepInclude(short[0], { asked: 11, available: 10, whose: "parent" })
-    ok(child(tree, "root", "a", { [d]: 9 }, { charge }))
+    ok(child(tree, "root", "b", { [d]: 9 }, { charge }))
     assert.strictEqual(left(tree, "root", d).explore, 0)
     assert.strictEqual(tree.ledger.root.funds.explore.used[d], 1)
   })
@@ -114,7 +115,7 @@ describe("a child", () => {
 
   it.each(["explore", "retry", "verify"] as const)("comes out of %s and returns there", (reserve) => {
     const tree = open({ money: 40 }, { reserves: kept("money", { output: 10, verify: 10, retry: 10 }) })
-    assert.strictEqual(refusal(child(tree, "root", "a", { money: 11 }, { reserve }))._tag, "Insufficient")
+    assert.strictEqual(refusal(child(tree, "root", "more", { money: 11 }, { reserve }))._tag, "Insufficient")
     ok(child(tree, "root", "a", { money: 10 }, { reserve }))
     assert.deepStrictEqual(left(tree, "root", "money"), {
       explore: 10,
@@ -133,12 +134,13 @@ describe("a child", () => {
     assert.include(reason, { _tag: "InvalidAmount", field: "reserve", value: '"output"' })
   })
 
-  it("keeps its id for ever", () => {
+  it("keeps its id for ever: for the same it is answered, for anything else refused", () => {
     const tree = open({ steps: 10 })
     ok(child(tree, "root", "a", { steps: 1 }))
     for (const close of [false, true]) {
       if (close) ok(tree.ledger.close("a"))
-      const reason = refusedWithoutTrace(tree, () => child(tree, "root", "a", { steps: 1 }))
+      assert.isTrue(ok(child(tree, "root", "a", { steps: 1 })) === tree.ledger.account("a"))
+      const reason = refusedWithoutTrace(tree, () => child(tree, "root", "a", { steps: 2 }))
       assert.deepStrictEqual(reason, { _tag: "IdConflict", id: "a" })
       assert.strictEqual(tag(child(tree, "root", "root", { steps: 1 })), "IdConflict")
     }
@@ -158,7 +160,7 @@ describe("a child", () => {
     const reason = refusedWithoutTrace(tree, () => child(tree, "root", "c", { steps: 1 }))
     assert.deepStrictEqual(reason, { _tag: "TooManyChildren", limit: 2 })
     ok(tree.ledger.close("a"))
-    ok(child(tree, "root", "c", { steps: 1 }))
+    ok(child(tree, "root", "d", { steps: 1 }))
   })
 
   it("is refused by the explicit reserves it cannot keep, and costs nothing", () => {
@@ -189,9 +191,10 @@ describe("closing", () => {
   it("happens once", () => {
     const tree = open({ steps: 10 })
     ok(child(tree, "root", "a", { steps: 5 }))
-    ok(tree.ledger.close("a"))
-    const reason = refusedWithoutTrace(tree, () => tree.ledger.close("a"))
-    assert.include(reason, { _tag: "NotOpen", state: "closed" })
+    const [closed, before, written] = [ok(tree.ledger.close("a")), records(tree.ledger), tree.entries.length]
+    assert.isTrue(ok(tree.ledger.close("a")) === closed)
+    sameRecords(before, records(tree.ledger))
+    assert.strictEqual(tree.entries.length, written)
     assert.strictEqual(left(tree, "root", "steps").explore, 10)
   })
 

@@ -160,8 +160,8 @@ describe("sums past 2^53 - 1", () => {
       tree.ledger.hold({ account: "root", id: "h" }, "output", { money: 2 }),
     )
     assert.include(reason, { _tag: "InvalidAmount", field: "hold.money", value: "2" })
-    ok(tree.ledger.hold({ account: "root", id: "h" }, "explore", { money: 1 }))
-    ok(tree.ledger.settle({ account: "root", id: "h" }, { money: 1 }))
+    ok(tree.ledger.hold({ account: "root", id: "i" }, "explore", { money: 1 }))
+    ok(tree.ledger.settle({ account: "root", id: "i" }, { money: 1 }))
     ok(tree.ledger.assume({ account: "a", id: "h" }))
     ok(tree.ledger.close("a"))
     assert.strictEqual(ok(tree.ledger.close("root")).funds.explore.used.money, max)
@@ -197,7 +197,7 @@ describe("sums past 2^53 - 1", () => {
     ok(child(tree, "root", "a", { money: max }))
     const reason = refusedWithoutTrace(tree, () => child(tree, "root", "b", { money: 1 }))
     assert.include(reason, { _tag: "InvalidAmount", field: "ask.money", value: "1" })
-    ok(child(tree, "root", "b", { money: 0 }))
+    ok(child(tree, "root", "c", { money: 0 }))
   })
 
   it("of covers without a cap above them are refused", () => {

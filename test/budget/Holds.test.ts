@@ -28,14 +28,14 @@ describe.each(dimensions)("a hold of %s", (d) => {
       _tag: "Insufficient",
       shortages: [{ dimension: d, reserve: "explore", asked: 11, available: 10, account: "root", whose: "own" }],
     })
-    ok(tree.ledger.hold(at("h"), "explore", { [d]: 10 }))
+    ok(tree.ledger.hold(at("i"), "explore", { [d]: 10 }))
   })
 
   it("fits exactly at the edges of exact numbers", () => {
     for (const grant of [2 ** 31 - 1, 2 ** 31, max]) {
       const tree = open({ [d]: grant })
       if (grant < max)
-        assert.strictEqual(refusal(tree.ledger.hold(at("h"), "explore", { [d]: grant + 1 }))._tag, "Insufficient")
+        assert.strictEqual(refusal(tree.ledger.hold(at("more"), "explore", { [d]: grant + 1 }))._tag, "Insufficient")
       ok(tree.ledger.hold(at("h"), "explore", { [d]: grant }))
       assert.strictEqual(refusal(tree.ledger.hold(at("i"), "explore", { [d]: 1 }))._tag, "Insufficient")
     }
@@ -90,8 +90,8 @@ describe("a hold", () => {
   it("fits in all dimensions or takes from none", () => {
     const tree = open({ steps: 5, money: 5 }, { reserves: kept("money", { output: 2 }) })
     refusedWithoutTrace(tree, () => tree.ledger.hold(at("h"), "explore", { steps: 5, money: 4 }))
-    refusedWithoutTrace(tree, () => tree.ledger.hold(at("h"), "output", { steps: 6, money: 5 }))
-    ok(tree.ledger.hold(at("h"), "output", { steps: 5, money: 5 }))
+    refusedWithoutTrace(tree, () => tree.ledger.hold(at("i"), "output", { steps: 6, money: 5 }))
+    ok(tree.ledger.hold(at("j"), "output", { steps: 5, money: 5 }))
   })
 
   it("never borrows downward or from a reserve between", () => {
@@ -106,7 +106,10 @@ describe("a hold", () => {
     const again = () => tree.ledger.hold(at("h"), "explore", { steps: 2 })
     assert.deepStrictEqual(refusedWithoutTrace(tree, again), { _tag: "IdConflict", id: "h" })
     ok(tree.ledger.void(at("h")))
-    assert.deepStrictEqual(refusedWithoutTrace(tree, again), { _tag: "IdConflict", id: "h" })
+    // A refused id is taken as well: by what was refused.
+    assert.deepStrictEqual(refusal(again()), { _tag: "IdConflict", id: "h" })
+    assert.strictEqual(ok(tree.ledger.hold(at("h"), "explore", { steps: 1 })).state, "Voided")
+    assert.strictEqual(left(tree, "root", "steps").explore, 9)
   })
 
   it("may have the id of a hold of another account", () => {
@@ -168,10 +171,12 @@ describe("a hold is resolved", () => {
     voided: (tree: Tree) => tree.ledger.void(at("h")),
     assumed: (tree: Tree) => tree.ledger.assume(at("h")),
   }
+  const dearer = (tree: Tree) => tree.ledger.settle(at("h"), { steps: 2 })
 
-  it("once: whatever comes second is refused with how it was resolved", () => {
+  it("once: anything else that comes second is refused with how it was resolved", () => {
     for (const [first, resolve] of Object.entries(ways)) {
-      for (const again of Object.values(ways)) {
+      for (const [second, again] of Object.entries({ ...ways, dearer })) {
+        if (second === first) continue
         const tree = holding()
         ok<unknown>(resolve(tree))
         const reason = refusedWithoutTrace<unknown>(tree, () => again(tree))

@@ -94,11 +94,12 @@ describe("a freeze", () => {
     tree.ledger.freeze("a", "cancelled")
     for (const account of ["a", "b"]) {
       for (const reserve of reserves) {
-        const reason = refusedWithoutTrace(tree, () => tree.ledger.hold(at(account), reserve, { money: 1 }))
+        const reason = refusedWithoutTrace(tree, () => tree.ledger.hold(at(account, reserve), reserve, { money: 1 }))
         assert.include(reason, { _tag: "NotOpen", state: "draining", cause: "cancelled" })
       }
       for (const reserve of ["explore", "retry", "verify"] as const) {
-        const reason = refusedWithoutTrace(tree, () => child(tree, account, "new", { money: 1 }, { reserve }))
+        const id = `new ${reserve}`
+        const reason = refusedWithoutTrace(tree, () => child(tree, account, id, { money: 1 }, { reserve }))
         assert.include(reason, { _tag: "NotOpen", cause: "cancelled" })
       }
       const move = () => tree.ledger.move(account, "explore", "output", { money: 1 })
@@ -113,13 +114,14 @@ describe("a freeze", () => {
     tree.ledger.freeze("a", "deadline", { closingWork: true })
     for (const account of ["a", "b"]) {
       for (const reserve of ["explore", "retry"] as const) {
-        const reason = refusedWithoutTrace(tree, () => tree.ledger.hold(at(account, "w"), reserve, { money: 1 }))
+        const reason = refusedWithoutTrace(tree, () => tree.ledger.hold(at(account, reserve), reserve, { money: 1 }))
         assert.include(reason, { _tag: "NotOpen", state: "frozen", cause: "deadline" })
       }
       ok(tree.ledger.hold(at(account, "v"), "verify", { money: 1 }))
       ok(tree.ledger.hold(at(account, "o"), "output", { money: 1 }))
       for (const reserve of ["explore", "retry", "verify"] as const) {
-        const reason = refusedWithoutTrace(tree, () => child(tree, account, "new", { money: 1 }, { reserve }))
+        const id = `new ${reserve}`
+        const reason = refusedWithoutTrace(tree, () => child(tree, account, id, { money: 1 }, { reserve }))
         assert.include(reason, { _tag: "NotOpen", state: "frozen" })
       }
       const move = () => tree.ledger.move(account, "explore", "output", { money: 1 })
@@ -172,7 +174,7 @@ describe("a pause", () => {
     ok(tree.ledger.pause("a", "approval"))
     for (const account of ["a", "b"]) {
       for (const reserve of reserves) {
-        const reason = refusedWithoutTrace(tree, () => tree.ledger.hold(at(account), reserve, { money: 1 }))
+        const reason = refusedWithoutTrace(tree, () => tree.ledger.hold(at(account, reserve), reserve, { money: 1 }))
         assert.include(reason, { _tag: "NotOpen", state: "paused", cause: "approval" })
       }
       assert.strictEqual(refusedWithoutTrace(tree, () => child(tree, account, "n", {}))._tag, "NotOpen")
@@ -205,7 +207,7 @@ describe("a pause", () => {
       },
     )
     ok(tree.ledger.resume("b"))
-    ok(tree.ledger.hold(at("b"), "explore", { money: 1 }))
+    ok(tree.ledger.hold(at("b", "i"), "explore", { money: 1 }))
   })
 
   it("of the whole holds back the resume of a part", () => {

@@ -124,11 +124,11 @@ describe("a child's deadline", () => {
     tree.clock.millis = 59_000
     const short = refusedWithoutTrace(tree, () => child(tree, "root", "a", { money: 1 }, { minimumMillis: 1001 }))
     assert.deepStrictEqual(short, { _tag: "DeadlinePassed", reserve: "explore", leftMillis: 1000, neededMillis: 1001 })
-    ok(child(tree, "root", "a", { money: 1 }, { minimumMillis: 1000 }))
+    ok(child(tree, "root", "c", { money: 1 }, { minimumMillis: 1000 }))
     tree.clock.millis = 60_000
     const none = refusedWithoutTrace(tree, () => child(tree, "root", "b", { money: 1 }))
     assert.deepStrictEqual(none, { _tag: "DeadlinePassed", reserve: "explore", leftMillis: 0, neededMillis: 1 })
-    ok(child(tree, "root", "b", { money: 0 }, { reserve: "verify" }))
+    ok(child(tree, "root", "d", { money: 0 }, { reserve: "verify" }))
   })
 })
 

@@ -2,7 +2,7 @@
  * Bursar: agents and trees of agents that cannot overspend, cannot run away and cannot end without saying why.
  */
 export * as Agent from "./agent/Agent.ts"
-export * as Budget from "./budget/Budget.ts"
+export * as Budget from "./scope/Budget.ts"
 export * as Event from "./event/Event.ts"
 export * as Journal from "./journal/Journal.ts"
 export * as Line from "./journal/Line.ts"

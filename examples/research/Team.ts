@@ -17,7 +17,7 @@ export const Finding = Schema.Struct({
   claim: Schema.String,
   quote: Schema.String,
   file: Schema.String,
-  line: Schema.Number,
+  line: Schema.Finite,
 })
 
 export const Findings = Schema.Struct({ findings: Schema.Array(Finding) })
@@ -31,7 +31,7 @@ export const Report = Schema.Struct({
 
 export type Report = (typeof Report)["Type"]
 
-const Hit = Schema.Struct({ file: Schema.String, line: Schema.Number, heading: Schema.String, text: Schema.String })
+const Hit = Schema.Struct({ file: Schema.String, line: Schema.Finite, heading: Schema.String, text: Schema.String })
 
 const SearchDocs = Contract.annotate(
   Tool.make("search", {
@@ -45,7 +45,7 @@ const SearchDocs = Contract.annotate(
 const ReadDocs = Contract.annotate(
   Tool.make("read", {
     description: "Reads lines of one document, each with its number. At most 80 lines.",
-    parameters: Schema.Struct({ file: Schema.String, from: Schema.Number, to: Schema.Number }),
+    parameters: Schema.Struct({ file: Schema.String, from: Schema.Finite, to: Schema.Finite }),
     success: Schema.String,
     failure: Schema.String,
   }),

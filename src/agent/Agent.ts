@@ -4,16 +4,16 @@
  * An agent is defined once ({@link make}), made a tool of another ({@link asTool}), and run with a budget ({@link run}).
  * Its account, fiber, deadline and span open together and close together. How it ended is a value, the `Outcome`.
  */
-import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
-import * as Random from "effect/Random"
 import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
 import * as Budget from "../budget/Budget.ts"
 import * as Content from "../event/Content.ts"
 import { Journal, type JournalError } from "../journal/Journal.ts"
+import * as RunId from "../journal/RunId.ts"
 import type { Ending } from "../loop/Loop.ts"
+import { CurrentAccount } from "../scope/Scope.ts"
 import type { Agent } from "./Definition.ts"
 import { drive } from "./Drive.ts"
 import type { Outcome } from "./Outcome.ts"
@@ -42,6 +42,18 @@ export interface RunOptions {
 }
 
 /**
+ * What an agent is run with inside `Budget.open` or `Budget.carve`, on an account carved from the current one.
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export interface InsideOptions {
+  readonly budget?: undefined
+  readonly ask?: Budget.Input
+  readonly atLeast?: Budget.Input
+}
+
+/**
  * A running agent.
  *
  * @category running
@@ -62,7 +74,8 @@ export interface Handle<out A> {
 }
 
 /**
- * Runs an agent as the root of a tree and answers with how it ended. A limit that was hit is an outcome, not a failure.
+ * Runs an agent and answers with how it ended. With a `budget` it is the root of a tree; without, it spends from the
+ * current account (see `Budget.open`). A limit that was hit is an outcome, not a failure.
  *
  * Interrupting it (a timeout around it, a race it lost) ends everything below it; then there is no value, but the journal
  * is complete and every account is closed.
@@ -73,13 +86,53 @@ export interface Handle<out A> {
  * @category running
  * @since 0.1.0
  */
-export const run = <A, R>(
+export const run: {
+  <A, R>(
+    agent: Agent<A, R>,
+    task: string,
+    options: RunOptions,
+  ): Effect.Effect<Outcome<A>, Budget.BudgetError | JournalError, R>
+  <A, R>(
+    agent: Agent<A, R>,
+    task: string,
+    options?: InsideOptions,
+  ): Effect.Effect<Outcome<A>, Budget.BudgetError, R | CurrentAccount>
+} = <A, R>(agent: Agent<A, R>, task: string, options: RunOptions | InsideOptions = {}) =>
+  (options.budget === undefined
+    ? inside(agent, task, options)
+    : Effect.uninterruptibleMask((restore) =>
+        Effect.scoped(Effect.flatMap(open(agent, task, options), (opened) => opened.toEnd(restore))),
+      )) as never
+
+/**
+ * Runs an agent on an account carved from the current one: as much of `ask` (of everything, unless given) as explore has
+ * left, but not less than `atLeast`.
+ */
+const inside = <A, R>(
   agent: Agent<A, R>,
   task: string,
-  options: RunOptions,
-): Effect.Effect<Outcome<A>, Budget.BudgetError | JournalError, R> =>
+  options: InsideOptions,
+): Effect.Effect<Outcome<A>, Budget.BudgetError, R | CurrentAccount> =>
   Effect.uninterruptibleMask((restore) =>
-    Effect.scoped(Effect.flatMap(open(agent, task, options), (opened) => opened.toEnd(restore))),
+    Effect.gen(function* () {
+      const { ledger, account: parent, log } = yield* CurrentAccount
+      const ask = options.ask === undefined ? undefined : yield* read(options.ask, parent)
+      const least = options.atLeast === undefined ? undefined : yield* read(options.atLeast, parent)
+      const account = ledger.freshId(parent, agent.name)
+      const carved = ledger.carve(parent, {
+        id: account,
+        name: agent.name,
+        reserves: agent.reserves,
+        window: agent.window,
+        wallClockMillis: ask?.wallClockMillis,
+        ask: { _tag: "AtMost", grant: ask?.grant ?? ledger.reachable(parent, "explore"), floor: least?.grant ?? {} },
+      })
+      if (Result.isFailure(carved)) {
+        return yield* Budget.errorOf({ ledger, account: parent }, "carve", carved.failure)
+      }
+      const run = new Run({ log, ledger })
+      return outcomeOf(yield* drive(agent, task, { run, account, restore }), run)
+    }),
   )
 
 /**
@@ -147,7 +200,7 @@ const open = <A, R>(
     const { grant, wallClockMillis } = yield* read(options.budget, agent.name)
     const journal = yield* Journal
     const nowMillis = yield* Budget.monotonicMillis
-    const log = yield* journal.open(options.runId ?? (yield* makeRunId))
+    const log = yield* journal.open(options.runId ?? (yield* RunId.make))
     const account = agent.name
     log.record({ _tag: "RunStarted", agent: account, task: Content.fromText(task), bursar: version })
     const ledger = Budget.Ledger.openRoot({
@@ -190,13 +243,6 @@ const read = (input: Budget.Input, account: string): Effect.Effect<Budget.Parsed
     ? Effect.succeed(parsed.success)
     : Effect.fail(new Budget.BudgetError({ operation: "open", account, reason: parsed.failure }))
 }
-
-/** The time and a few random letters: sorts by time, and two runs never share one by accident. */
-const makeRunId: Effect.Effect<string> = Effect.gen(function* () {
-  const now = new Date(yield* Clock.currentTimeMillis).toISOString()
-  const random = yield* Random.nextIntBetween(0, 36 ** 6)
-  return `${now.slice(0, 19).replace(/[-:]/g, "").replace("T", "-")}-${random.toString(36).padStart(6, "0")}`
-})
 
 const outcomeOf = <A>(ending: Ending<A>, run: Run): Outcome<A> => {
   const { report } = run

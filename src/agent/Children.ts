@@ -35,7 +35,7 @@ export const delegateOf = <A, R>(
     openAll: (batch) => {
       const wishes = batch.map((one): Wish<R> => {
         const child = byName.get(one.tool)!
-        return { child, task: one.task, id: at.run.nextChild(at.account, child.tool.name) }
+        return { child, task: one.task, id: at.run.ledger.freshId(at.account, child.tool.name) }
       })
       const opened = carveAll(at.run.ledger, at.account, wishes)
       return wishes.map(({ child, id, task }) => Result.map(opened.get(id)!, () => open(child.agent, id, task)))

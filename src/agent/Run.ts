@@ -14,7 +14,6 @@ export class Run {
   readonly ledger: Ledger
   readonly #fibers = new Map<string, Fiber.Fiber<unknown>>()
   readonly #ends = new Map<string, AgentEnd>()
-  readonly #spawned = new Map<string, number>()
 
   constructor(options: { readonly log: Log; readonly ledger: Ledger }) {
     this.log = options.log
@@ -23,13 +22,6 @@ export class Run {
 
   get id(): string {
     return this.log.run
-  }
-
-  /** The id of the next child of an account: its path and a number, the same in every replay. */
-  nextChild(parent: string, name: string): string {
-    const count = (this.#spawned.get(parent) ?? 0) + 1
-    this.#spawned.set(parent, count)
-    return `${parent}/${name}-${count}`
   }
 
   started(account: string, fiber: Fiber.Fiber<unknown>): void {

@@ -326,11 +326,14 @@ export class Books {
     return this.#accounts.get(id)?.parent?.id === parent && isDeepStrictEqual(this.#carvings.get(id), carving)
   }
 
+  #isTaken({ account, id = "", operation }: Request): boolean {
+    return operation === "hold" ? this.hold({ account, id }) !== undefined : operation === "carve" && this.has(id)
+  }
+
   /** Remembers an answer for as long as its account lives. */
   answer<A>(request: Request, answer: Result.Result<A, Refusal>): Result.Result<A, Refusal> {
-    if (request.id === undefined) return answer
-    // A conflict belongs to whoever has the id: remembered, it would hide what the id really was used for.
-    if (Result.isFailure(answer) && answer.failure._tag === "IdConflict") return answer
+    // A refusal of what came under the id of a hold or an account would hide what that id really was used for.
+    if (request.id === undefined || this.#isTaken(request)) return answer
     const answers = this.#answers.get(request.account) ?? new Map<string, Answered>()
     this.#answers.set(request.account, answers)
     answers.set(keyOf(request.operation, request.id), {

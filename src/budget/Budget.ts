@@ -140,19 +140,31 @@ const resolve = (
     case "Settle": {
       const settled = ledger.settle(hold, booking.actual)
       if (Result.isSuccess(settled)) return { booking: "Settle", settlement: settled.success }
+      // Swept meanwhile: the hold was assumed, and the bill that is known now corrects it where the books allow.
+      if (isSwept(settled.failure)) {
+        ledger.adjust(hold, booking.actual)
+        return { booking: "Settle", settlement: undefined }
+      }
       // A bill that is not a natural number tells nothing: the hold is booked instead.
       if (settled.failure._tag !== "InvalidAmount") throw broken(settled.failure)
       return resolve(ledger, hold, assume)
     }
-    case "Void":
-      Result.getOrThrowWith(ledger.void(hold), broken)
+    case "Void": {
+      const voided = ledger.void(hold)
+      if (Result.isFailure(voided) && !isSwept(voided.failure)) throw broken(voided.failure)
       return { booking: "Void", settlement: undefined }
+    }
     // Nor does a booking of no known kind.
-    default:
-      Result.getOrThrowWith(ledger.assume(hold), broken)
+    default: {
+      const assumed = ledger.assume(hold)
+      if (Result.isFailure(assumed) && !isSwept(assumed.failure)) throw broken(assumed.failure)
       return { booking: "Assume", settlement: undefined }
+    }
   }
 }
+
+/** The account was swept while the call was still running. */
+const isSwept = (refusal: Refusal): boolean => refusal._tag === "AlreadyResolved" && refusal.state === "Assumed"
 
 /** A hold that this function placed cannot be refused its resolution: that would be a broken law. */
 const broken = (refusal: Refusal): Error => new Error(`a hold could not be resolved: ${refusal._tag}`)

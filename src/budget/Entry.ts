@@ -7,7 +7,7 @@ import { dimensions, type Dimension } from "./Dimension.ts"
 import { Refusal } from "./Refusal.ts"
 import { reserves } from "./Reserve.ts"
 
-const count = Schema.optionalKey(Schema.Number)
+const count = Schema.optionalKey(Schema.Finite)
 
 /** Amounts as a journal line shows them: a dimension that is 0 (or uncapped, in a grant) is left out. */
 export const Sparse = Schema.Struct({
@@ -28,16 +28,16 @@ export const DimensionName = Schema.Literals(dimensions)
 const ByReserve = Schema.Struct({ explore: Sparse, retry: Sparse, verify: Sparse, output: Sparse })
 
 const Times = Schema.Struct({
-  exploreEndMillis: Schema.Number,
-  verifyEndMillis: Schema.Number,
-  deadlineMillis: Schema.Number,
+  exploreEndMillis: Schema.Finite,
+  verifyEndMillis: Schema.Finite,
+  deadlineMillis: Schema.Finite,
 })
 
 const Taken = Schema.Struct({
   account: Schema.String,
   reserve: ReserveName,
   dimension: DimensionName,
-  amount: Schema.Number,
+  amount: Schema.Finite,
 })
 
 const opened = {
@@ -92,7 +92,7 @@ export const Entry = Schema.Union([
   Schema.TaggedStruct("Amended", { account: Schema.String, from: Sparse, to: Sparse, wanted: Sparse }),
   Schema.TaggedStruct("Frozen", { account: Schema.String, cause: Schema.String, closingWork: Schema.Boolean }),
   Schema.TaggedStruct("Paused", { account: Schema.String, cause: Schema.String }),
-  Schema.TaggedStruct("Resumed", { account: Schema.String, pausedMillis: Schema.Number }),
+  Schema.TaggedStruct("Resumed", { account: Schema.String, pausedMillis: Schema.Finite }),
   Schema.TaggedStruct("Closed", {
     account: Schema.String,
     granted: Sparse,

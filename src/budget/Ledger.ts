@@ -25,6 +25,7 @@ import { endOf } from "./Window.ts"
 export class Ledger {
   readonly #books: Books
   readonly #root: string
+  readonly #named = new Map<string, number>()
 
   private constructor(books: Books, root: string) {
     this.#books = books
@@ -213,6 +214,21 @@ export class Ledger {
   /** Whether a child stands in line at its parent. */
   isWaiting(child: string): boolean {
     return this.#books.isWaiting(child)
+  }
+
+  /**
+   * Ends an account and everything below it that nobody looks after any more: freezes, books pending holds whole, closes
+   * bottom up. A bill that becomes known later still corrects its hold.
+   */
+  sweep(id: string, cause: string): void {
+    operations.sweep(this.#books, id, cause)
+  }
+
+  /** An id for a child or a call of an account: its path and a number, the same in every replay. */
+  freshId(account: string, name: string): string {
+    const count = (this.#named.get(`${account}/${name}`) ?? 0) + 1
+    this.#named.set(`${account}/${name}`, count)
+    return `${account}/${name}-${count}`
   }
 
   // --- the rest of an account's life

@@ -7,6 +7,7 @@ import { carve, carveAll, close, openRoot, reclaim, topUp } from "./Children.ts"
 import { extend, place, release, settle } from "./Holds.ts"
 import { amend, freeze, move, pause, resume } from "./Life.ts"
 import { leave, wait } from "./Line.ts"
+import { sweep } from "./Sweep.ts"
 
 export const operations = {
   openRoot,
@@ -27,6 +28,7 @@ export const operations = {
   wait,
   leave,
   close,
+  sweep,
 }
 
 /** The record of operations; a mutant has the same type. */

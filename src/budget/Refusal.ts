@@ -8,8 +8,8 @@ import * as Schema from "effect/Schema"
 export const Shortage = Schema.Struct({
   dimension: Schema.String,
   reserve: Schema.String,
-  asked: Schema.Number,
-  available: Schema.Number,
+  asked: Schema.Finite,
+  available: Schema.Finite,
   account: Schema.String,
   whose: Schema.Literals(["own", "parent", "minimum"]),
 })
@@ -38,15 +38,15 @@ const IdConflict = Schema.TaggedStruct("IdConflict", { id: Schema.String })
 const UnknownId = Schema.TaggedStruct("UnknownId", { id: Schema.String })
 const AlreadyResolved = Schema.TaggedStruct("AlreadyResolved", { id: Schema.String, state: Schema.String })
 const NotQuiescent = Schema.TaggedStruct("NotQuiescent", {
-  pendingHolds: Schema.Number,
-  openChildren: Schema.Number,
+  pendingHolds: Schema.Finite,
+  openChildren: Schema.Finite,
 })
-const TooManyChildren = Schema.TaggedStruct("TooManyChildren", { limit: Schema.Number })
-const TooDeep = Schema.TaggedStruct("TooDeep", { limit: Schema.Number })
+const TooManyChildren = Schema.TaggedStruct("TooManyChildren", { limit: Schema.Finite })
+const TooDeep = Schema.TaggedStruct("TooDeep", { limit: Schema.Finite })
 const DeadlinePassed = Schema.TaggedStruct("DeadlinePassed", {
   reserve: Schema.String,
-  leftMillis: Schema.Number,
-  neededMillis: Schema.Number,
+  leftMillis: Schema.Finite,
+  neededMillis: Schema.Finite,
 })
 
 /**

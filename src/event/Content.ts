@@ -13,7 +13,7 @@ import * as Schema from "effect/Schema"
  * @category content
  * @since 0.1.0
  */
-export const Reference = Schema.Struct({ hash: Schema.String, bytes: Schema.Number })
+export const Reference = Schema.Struct({ hash: Schema.String, bytes: Schema.Finite })
 
 /**
  * Content with its text, as it travels in memory.
@@ -23,7 +23,7 @@ export const Reference = Schema.Struct({ hash: Schema.String, bytes: Schema.Numb
  */
 export const Content = Schema.Struct({
   hash: Schema.String,
-  bytes: Schema.Number,
+  bytes: Schema.Finite,
   text: Schema.optionalKey(Schema.String),
 })
 

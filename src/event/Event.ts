@@ -30,7 +30,7 @@ export const Rule = Schema.Struct({ name: Schema.String, passed: Schema.Boolean,
 /** @since 0.1.0 */
 export type Rule = (typeof Rule)["Type"]
 
-const inStep = { agent: Schema.String, step: Schema.Number }
+const inStep = { agent: Schema.String, step: Schema.Finite }
 
 const RunStarted = Schema.TaggedStruct("RunStarted", { agent: Schema.String, task: Content, bursar: Schema.String })
 const RunEnded = Schema.TaggedStruct("RunEnded", { agent: Schema.String, reason: StopReason, result: ResultKind })
@@ -46,7 +46,7 @@ const AgentEnded = Schema.TaggedStruct("AgentEnded", {
   agent: Schema.String,
   reason: StopReason,
   result: ResultKind,
-  steps: Schema.Number,
+  steps: Schema.Finite,
   overran: Schema.Boolean,
   answer: Schema.optionalKey(Content),
 })
@@ -54,7 +54,7 @@ const AgentEnded = Schema.TaggedStruct("AgentEnded", {
 /** A decision was made. `kind` says what it proposes. */
 const Decided = Schema.TaggedStruct("Decided", {
   ...inStep,
-  attempt: Schema.Number,
+  attempt: Schema.Finite,
   purpose: Purpose,
   kind: Schema.Literals(["call", "finish", "invalid"]),
   calls: Schema.optionalKey(Schema.Array(Call)),
@@ -70,7 +70,7 @@ const Decided = Schema.TaggedStruct("Decided", {
 /** An attempt to decide failed; what it cost is in the budget entries. */
 const DecisionFailed = Schema.TaggedStruct("DecisionFailed", {
   ...inStep,
-  attempt: Schema.Number,
+  attempt: Schema.Finite,
   purpose: Purpose,
   code: Schema.String,
   message: Schema.String,

@@ -60,7 +60,7 @@ export class ModelFailure extends Schema.TaggedError<ModelFailure>()("ModelFailu
   model: Schema.String,
   code: Schema.String,
   retryable: Schema.Boolean,
-  retryAfterMillis: Schema.optionalKey(Schema.Number),
+  retryAfterMillis: Schema.optionalKey(Schema.Finite),
 }) {
   override get message(): string {
     return `${this.model}: ${this.code}${this.retryable ? " (may be tried again)" : ""}`

@@ -81,11 +81,11 @@ const decoder = (tool: Tool.Any): ((params: unknown) => Effect.Effect<unknown, T
 }
 
 /** A handler that declares no parameters may be called with nothing at all. */
-const parse = (params: unknown): Effect.Effect<unknown, Error> => {
+const parse = (params: unknown): Effect.Effect<unknown, string> => {
   if (typeof params !== "string") return Effect.succeed(params ?? {})
   return Effect.try({
     try: (): unknown => JSON.parse(params),
-    catch: () => new Error("the arguments are not valid JSON"),
+    catch: () => "the arguments are not valid JSON",
   })
 }
 

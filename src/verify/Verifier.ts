@@ -17,6 +17,7 @@ import {
 } from "../budget/Budget.ts"
 import type { Rule } from "../event/Event.ts"
 import type { AgentState } from "../state/State.ts"
+import { messageOf } from "../tool/ToolSet.ts"
 
 /**
  * What is to be checked: the decoded answer, the task, and the state of the agent that gave it.
@@ -91,7 +92,7 @@ const rejectedBy = (name: string, cause: Cause.Cause<unknown>): Effect.Effect<Ve
   const error = Cause.squash(cause)
   if (Cause.hasInterrupts(cause)) return Effect.failCause(cause as Cause.Cause<never>)
   if (isBudgetError(error)) return Effect.fail(error)
-  const detail = `the check itself failed: ${error instanceof Error ? error.message : String(error)}`
+  const detail = `the check itself failed: ${messageOf(error)}`
   return Effect.succeed(verificationOf([{ name, passed: false, detail }]))
 }
 

@@ -145,7 +145,7 @@ describe("interruption from outside", () => {
         all(events, "AgentEnded").map(({ agent, reason }) => [agent, reason]),
         [
           ["root/middle-1/leaf-1", "cancelled"],
-          ["root/middle-1/idle-2", "cancelled"],
+          ["root/middle-1/idle-1", "cancelled"],
           ["root/middle-1", "cancelled"],
           ["root", "cancelled"],
         ].toSorted(([a], [b]) => b!.length - a!.length),

@@ -14,6 +14,7 @@ export const rungs: ReadonlyArray<ReadonlyArray<string>> = [
   ["event"],
   ["state"],
   ["journal", "telemetry"],
+  ["scope"],
   ["model"],
   ["tool"],
   ["policy"],

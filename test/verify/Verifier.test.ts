@@ -62,7 +62,7 @@ describe("a check that fails or dies", () => {
         },
       }
       for (const verify of [
-        Verifier.make("fails", () => Effect.fail(new Error("no file"))),
+        Verifier.make("fails", () => Effect.fail({ _tag: "NoFile", message: "no file" } as const)),
         Verifier.make("dies", () => Effect.die(new Error("no file"))),
         Verifier.predicate("throws", () => {
           throw new Error("no file")

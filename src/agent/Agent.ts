@@ -97,9 +97,9 @@ export const run: {
     task: string,
     options?: InsideOptions,
   ): Effect.Effect<Outcome<A>, Budget.BudgetError, R | CurrentAccount>
-} = <A, R>(agent: Agent<A, R>, task: string, options: RunOptions | InsideOptions = {}) =>
-  (options.budget === undefined
-    ? inside(agent, task, options)
+} = <A, R>(agent: Agent<A, R>, task: string, options?: RunOptions | InsideOptions) =>
+  (options?.budget === undefined
+    ? inside(agent, task, options ?? {})
     : Effect.uninterruptibleMask((restore) =>
         Effect.scoped(Effect.flatMap(open(agent, task, options), (opened) => opened.toEnd(restore))),
       )) as never

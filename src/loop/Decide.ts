@@ -12,6 +12,7 @@ import type { Purpose } from "../event/Event.ts"
 import { firstShort, type StopReason } from "../event/StopReason.ts"
 import type { Decision, DecisionFailure, Terms } from "../policy/Policy.ts"
 import { recordable } from "../policy/Proposal.ts"
+import * as Elastic from "./Elastic.ts"
 import type { Machine } from "./Machine.ts"
 
 /** Why the loop has to stop. `short` lists every short dimension of a stop for budget. */
@@ -88,7 +89,7 @@ const tryOnce = <A, R>(
     yield* machine.flush
     const id = `step-${machine.step}/${purpose}/attempt-${terms.attempt}`
     const spent = yield* asked(() =>
-      Budget.spend(purse, { id, reserve: terms.reserve }, limited(machine, terms.reserve, attempt)),
+      Elastic.spend(machine, { id, reserve: terms.reserve }, limited(machine, terms.reserve, attempt)),
     )
     return yield* asked(() => Effect.succeed(outcomeOf(spent, terms.attempt)))
   }).pipe(

@@ -28,6 +28,11 @@ export interface Settings {
   readonly noProgress: NoProgress | undefined
   readonly modelRetries: number
   readonly backoffMillis: number
+  /**
+   * Whether a child that lacks something for its next decision gives back what it has free and waits for more, instead of
+   * stopping; off unless asked for.
+   */
+  readonly elastic: boolean
   /** Whether something was kept for a last answer. */
   readonly wrapUp: boolean
   readonly concurrency: Concurrency
@@ -38,6 +43,7 @@ export const defaultSettings: Omit<Settings, "wrapUp"> = {
   noProgress: defaultNoProgress,
   modelRetries: 2,
   backoffMillis: 500,
+  elastic: false,
   concurrency: { calls: 16, effects: "ordered" },
 }
 

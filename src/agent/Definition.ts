@@ -21,7 +21,11 @@ import type { Verifier } from "../verify/Verifier.ts"
  * @since 0.1.0
  */
 export type Reserves =
-  | { readonly shares: Shares }
+  | {
+      readonly shares: Shares
+      /** The most that exploring may use of explore, in whole percent for each dimension. */
+      readonly exploreAtMost?: Grant
+    }
   | {
       readonly output?: Grant
       readonly verify?: Grant
@@ -148,7 +152,10 @@ const checkTools = (agent: string, tools: ReadonlyArray<Tool.Any>): void => {
 /** A check that costs nothing needs nothing kept for it: its share joins explore. */
 const planOf = (reserves: Reserves | undefined, check: Grant | undefined): Plan => {
   if (reserves === undefined) return forAgent({ check })
-  if ("shares" in reserves) return forAgent({ check, shares: reserves.shares })
+  if ("shares" in reserves) {
+    const { shares, exploreAtMost } = reserves
+    return forAgent({ check, shares, ...(exploreAtMost === undefined ? {} : { exploreAtMost }) })
+  }
   const { output, verify, retry } = reserves
   return { _tag: "Explicit", output, verify, retry }
 }

@@ -29,7 +29,7 @@ import {
   zero,
 } from "./Dimension.ts"
 import type { Refusal, Shortage } from "./Refusal.ts"
-import { type PerReserve, type Reserve, reserves } from "./Reserve.ts"
+import { floorShare, type PerReserve, type Reserve, reserves } from "./Reserve.ts"
 import type { Window } from "./Window.ts"
 
 /**
@@ -78,6 +78,8 @@ export interface Account {
   readonly funds: PerReserve<Fund>
   /** What each reserve got at the opening; senior reserves only shrink by their own use or a cover. */
   readonly opening: PerReserve<Amounts>
+  /** The most of explore that exploring itself may use, in percent; without it all. */
+  readonly exploreAtMost: Grant | undefined
   /** The part of `used` that closed children used. */
   readonly childrenUsed: Amounts
   /** Bills that nothing on the path could cover. */
@@ -98,6 +100,7 @@ export const make = (options: {
   readonly parent: Account["parent"]
   readonly grant: Grant
   readonly allocated: PerReserve<Amounts>
+  readonly exploreAtMost?: Grant | undefined
   readonly window: Window | undefined
 }): Account => ({
   id: options.id,
@@ -117,6 +120,7 @@ export const make = (options: {
     output: fund(options.allocated.output),
   },
   opening: options.allocated,
+  exploreAtMost: options.exploreAtMost,
   childrenUsed: zero,
   debt: zero,
   overran: false,
@@ -142,17 +146,26 @@ export const available = (self: Account, reserve: Reserve, dimension: Dimension)
 export const free = (self: Fund, d: Dimension): number =>
   self.allocated[d] - self.held[d] - self.carved[d] - self.used[d]
 
-/** What is free in a reserve, in the capped dimensions. */
+/** What work of that reserve may still take from it alone: what is free, for exploring less what it may not use. */
+export const spendable = (self: Account, reserve: Reserve, d: Dimension): number => {
+  const fund = self.funds[reserve]
+  const left = free(fund, d)
+  const percent = reserve === "explore" ? self.exploreAtMost?.[d] : undefined
+  if (percent === undefined) return left
+  return Math.max(0, Math.min(left, floorShare(fund.allocated[d], percent) - (fund.allocated[d] - left)))
+}
+
+/** What work of a reserve may take from it, in the capped dimensions. */
 export const availableIn = (self: Account, reserve: Reserve): Grant => {
   const left: { [D in Dimension]?: number } = {}
-  for (const d of dimensions) if (self.caps[d]) left[d] = free(self.funds[reserve], d)
+  for (const d of dimensions) if (self.caps[d]) left[d] = spendable(self, reserve, d)
   return left
 }
 
 /** What a hold in `reserve` could take at most: its own reserve and, for senior ones, explore. */
 export const reachable = (self: Account, reserve: Reserve, dimension: Dimension): number | undefined => {
   if (!self.caps[dimension]) return undefined
-  const own = free(self.funds[reserve], dimension)
+  const own = spendable(self, reserve, dimension)
   return reserve === "explore" ? own : own + free(self.funds.explore, dimension)
 }
 
@@ -232,7 +245,7 @@ export const fitsIn = (self: Account, reserve: Reserve, amounts: Amounts): boole
   const { caps, funds } = self
   for (const d of dimensions) {
     if (amounts[d] === 0 || !caps[d]) continue
-    const own = free(funds[reserve], d)
+    const own = spendable(self, reserve, d)
     if (amounts[d] > (reserve === "explore" ? own : own + free(funds.explore, d))) return false
   }
   return true
@@ -249,6 +262,10 @@ export const shortagesOf = (self: Account, reserve: Reserve, amounts: Amounts): 
 /** Every dimension in which `amounts` does not fit a reserve alone. */
 export const shortagesWithin = (self: Account, reserve: Reserve, amounts: Amounts): ReadonlyArray<Shortage> =>
   shortages(self, { reserve, amounts, most: (dimension) => available(self, reserve, dimension) })
+
+/** Every dimension in which `amounts` does not fit what work of a reserve may take from it alone. */
+export const shortagesToSpend = (self: Account, reserve: Reserve, amounts: Amounts): ReadonlyArray<Shortage> =>
+  shortages(self, { reserve, amounts, most: (d) => (self.caps[d] ? spendable(self, reserve, d) : undefined) })
 
 const shortages = (
   self: Account,

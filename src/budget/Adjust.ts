@@ -7,6 +7,7 @@ import * as Accounts from "./Account.ts"
 import type { Account } from "./Account.ts"
 import type { Books, Hold, HoldRef } from "./Books.ts"
 import { cover } from "./Cover.ts"
+import { payDebts } from "./Debt.ts"
 import {
   type Amounts,
   amounts,
@@ -20,7 +21,6 @@ import {
   zero,
 } from "./Dimension.ts"
 import { overrun } from "./Holds.ts"
-import { payDebts } from "./Life.ts"
 import { serveAround } from "./Line.ts"
 import type { Refusal } from "./Refusal.ts"
 import type { Reserve } from "./Reserve.ts"

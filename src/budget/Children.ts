@@ -6,6 +6,7 @@ import * as Accounts from "./Account.ts"
 import type { Account } from "./Account.ts"
 import { type Books, notOpen, refuse } from "./Books.ts"
 import { type Carving, decideGrant, type EvenCarving, evenly, type Opening } from "./Carve.ts"
+import { payDebts } from "./Debt.ts"
 import {
   addChecked,
   type Amounts,
@@ -20,7 +21,6 @@ import {
   subtract,
   validate,
 } from "./Dimension.ts"
-import { payDebts } from "./Life.ts"
 import { leave, serveAround } from "./Line.ts"
 import type { Refusal, Shortage } from "./Refusal.ts"
 import { type Reserve, split, undivided } from "./Reserve.ts"
@@ -157,7 +157,7 @@ export const close = (books: Books, id: string): Result.Result<Account, Refusal>
  */
 export const topUp = (books: Books, childId: string, wanted: Grant, id?: string): Result.Result<Account, Refusal> =>
   transfer(books, { operation: "topUp", childId, id }, wanted, (parent, child, reserve, vector) => {
-    const shortages = Accounts.shortagesWithin(parent, reserve, vector).map((one): Shortage => ({
+    const shortages = Accounts.shortagesToSpend(parent, reserve, vector).map((one): Shortage => ({
       ...one,
       whose: "parent",
     }))
@@ -243,7 +243,8 @@ const make = (
     deadlineMillis === undefined
       ? undefined
       : divide({ openedAtMillis, deadlineMillis }, options.window ?? { _tag: "Scope" })
-  return ok(Accounts.make({ ...options, allocated: allocated.success, window }))
+  const { exploreAtMost } = options.reserves ?? undivided
+  return ok(Accounts.make({ ...options, allocated: allocated.success, exploreAtMost, window }))
 }
 
 const cannotCarve = (

@@ -6,6 +6,7 @@ import * as Accounts from "./Account.ts"
 import type { Account } from "./Account.ts"
 import { type Books, type Hold, type HoldRef, notOpen, refuse, type Settlement } from "./Books.ts"
 import { cover, type Covered } from "./Cover.ts"
+import { payDebts } from "./Debt.ts"
 import {
   add,
   type Amounts,
@@ -21,7 +22,6 @@ import {
   wrongIn,
   zero,
 } from "./Dimension.ts"
-import { payDebts } from "./Life.ts"
 import { serveAround } from "./Line.ts"
 import type { Refusal } from "./Refusal.ts"
 import type { Reserve } from "./Reserve.ts"

@@ -5,20 +5,8 @@ import * as Result from "effect/Result"
 import * as Accounts from "./Account.ts"
 import type { Account, State } from "./Account.ts"
 import { type Books, notOpen } from "./Books.ts"
-import { payDebt } from "./Cover.ts"
-import {
-  add,
-  amounts,
-  dimensions,
-  type Grant,
-  invalidAmount,
-  isZero,
-  map,
-  nonZero,
-  onlyCapped,
-  subtract,
-  validate,
-} from "./Dimension.ts"
+import { payDebts } from "./Debt.ts"
+import { add, amounts, dimensions, type Grant, invalidAmount, map, nonZero, onlyCapped, validate } from "./Dimension.ts"
 import { leave, serveAround } from "./Line.ts"
 import type { Refusal } from "./Refusal.ts"
 import { type Reserve, reserves } from "./Reserve.ts"
@@ -148,20 +136,6 @@ const goOn = (books: Books, self: Account): Account => {
   const pausedMillis = books.nowMillis() - self.pausedAtMillis
   const window = self.window === undefined ? undefined : within(books, self, shift(self.window, pausedMillis))
   return { ...self, pausedAtMillis: undefined, pausedBy: undefined, window }
-}
-
-/** Whatever has become free on the path of a debtor pays its debt first. */
-export const payDebts = (books: Books): void => {
-  for (const id of books.debtors) {
-    const before = books.account(id)
-    const paid = payDebt(books.pathOf(id))
-    if (paid.sources.length === 0) continue
-    for (const account of paid.path) books.put(account)
-    const after = books.account(id)
-    if (isZero(after.debt)) books.debtors.delete(id)
-    const amount = nonZero(subtract(before.debt, after.debt))
-    books.record({ _tag: "DebtPaid", account: id, paid: amount, covered: paid.sources })
-  }
 }
 
 /** A window cut off where the parent must go on. */

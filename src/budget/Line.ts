@@ -11,6 +11,7 @@ import * as Result from "effect/Result"
 import * as Accounts from "./Account.ts"
 import type { Account } from "./Account.ts"
 import { type Books, notOpen, type Waiting } from "./Books.ts"
+import { payDebts } from "./Debt.ts"
 import {
   type Amounts,
   amounts,
@@ -59,6 +60,7 @@ export const wait = (books: Books, id: string, wanted: Need, onEnd: (ended: Ende
   books.joinLine(parent.id, { child: id, reserve, need: asked, least: floor, onEnd })
   const shown = { need: nonZero(asked), least: nonZero(floor), returned: nonZero(returned) }
   books.record({ _tag: "Waited", account: id, parent: parent.id, ...shown })
+  payDebts(books)
   serve(books, parent.id)
 }
 
@@ -77,7 +79,7 @@ export const serve = (books: Books, parentId: string): void => {
     const head = books.headOfLine(parentId)
     if (head === undefined) return
     const parent = books.account(parentId)
-    const room = map((d) => Accounts.available(parent, head.reserve, d) ?? Number.MAX_SAFE_INTEGER)
+    const room = map((d) => (parent.caps[d] ? Accounts.spendable(parent, head.reserve, d) : Number.MAX_SAFE_INTEGER))
     const possible = couldReturn(books, parent, head)
     if (dimensions.every((d) => head.least[d] <= room[d])) give(books, parent, head, min(head.need, room))
     else if (dimensions.some((d) => head.least[d] > possible[d])) giveUp(books, parent, head, possible)

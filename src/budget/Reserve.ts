@@ -65,7 +65,7 @@ export const defaultShares: Shares = { output: 15, verify: 25, retry: 10 }
  * @category reserves
  * @since 0.1.0
  */
-export type Plan =
+export type Plan = (
   | {
       readonly _tag: "Shares"
       readonly shares: Shares
@@ -81,6 +81,13 @@ export type Plan =
       readonly verify?: Grant | undefined
       readonly retry?: Grant | undefined
     }
+) & {
+  /**
+   * The most that exploring itself may use of explore, in whole percent for each dimension; the rest waits there for
+   * retry, verify and output to borrow. Without it exploring may use all.
+   */
+  readonly exploreAtMost?: Grant | undefined
+}
 
 /** Everything in explore: for a scope around a plain Effect, which has no answer to keep funds for. */
 export const undivided: Plan = { _tag: "Explicit" }
@@ -96,9 +103,11 @@ export const forAgent = (options: {
   readonly check?: Grant | undefined
   readonly answer?: Grant
   readonly shares?: Shares
+  readonly exploreAtMost?: Grant
 }): Plan => {
   const check = options.check ?? {}
   return {
+    exploreAtMost: options.exploreAtMost,
     _tag: "Shares",
     shares: options.shares ?? defaultShares,
     verifier: Object.values(check).some((amount) => amount > 0),
@@ -108,7 +117,7 @@ export const forAgent = (options: {
 }
 
 /** `percent` of `amount`, rounded down, exact up to 2^53 - 1. */
-const floorShare = (amount: number, percent: number): number =>
+export const floorShare = (amount: number, percent: number): number =>
   Math.floor(amount / 100) * percent + Math.floor(((amount % 100) * percent) / 100)
 
 /**
@@ -155,8 +164,20 @@ const sharesOf = (dimension: Dimension, shares: Shares): Shares =>
  * @category reserves
  * @since 0.1.0
  */
-export const split = (grant: Grant, plan: Plan, account: string): Result.Result<PerReserve<Amounts>, Refusal> =>
-  plan._tag === "Shares" ? splitByShares(grant, plan, account) : splitExplicitly(grant, plan)
+export const split = (grant: Grant, plan: Plan, account: string): Result.Result<PerReserve<Amounts>, Refusal> => {
+  const wrong = plan.exploreAtMost === undefined ? undefined : wrongPercent(plan.exploreAtMost)
+  if (wrong !== undefined) return Result.fail(wrong)
+  return plan._tag === "Shares" ? splitByShares(grant, plan, account) : splitExplicitly(grant, plan)
+}
+
+const wrongPercent = (percents: Grant): Refusal | undefined => {
+  const valid = validate(percents, "reserves.exploreAtMost")
+  if (Result.isFailure(valid)) return valid.failure
+  const d = dimensions.find((d) => (percents[d] ?? 0) > 100)
+  return d === undefined
+    ? undefined
+    : invalidAmount(`reserves.exploreAtMost.${d}`, percents[d], "give at most 100 percent")
+}
 
 const splitByShares = (
   grant: Grant,

@@ -7,16 +7,24 @@ import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import { vi } from "vitest"
 import type * as Accounts from "../../src/budget/Account.ts"
+import type * as Adjust from "../../src/budget/Adjust.ts"
 import type * as Carve from "../../src/budget/Carve.ts"
+import type * as Children from "../../src/budget/Children.ts"
 import type * as Cover from "../../src/budget/Cover.ts"
-import { add, amounts, subtract, zero } from "../../src/budget/Dimension.ts"
+import { add, amounts, type Grant, subtract, zero } from "../../src/budget/Dimension.ts"
+import type * as Holds from "../../src/budget/Holds.ts"
 import type * as Life from "../../src/budget/Life.ts"
 import type * as Reserve from "../../src/budget/Reserve.ts"
 import type * as Window from "../../src/budget/Window.ts"
 import { Life as AnyLife } from "./commands.ts"
 import { live } from "./laws.ts"
 
-type Module = typeof Accounts & typeof Carve & typeof Cover & typeof Life & typeof Reserve & typeof Window
+type Pure = typeof Accounts & typeof Carve & typeof Cover & typeof Reserve & typeof Window
+type Steps = typeof Adjust &
+  typeof Life &
+  Pick<typeof Children, "topUp" | "reclaim"> &
+  Pick<typeof Holds, "extend" | "settle">
+type Module = Pure & Steps
 type Defects = { readonly [F in keyof Module]?: (real: Module[F]) => Module[F] }
 
 const seeded = vi.hoisted(() => {
@@ -34,8 +42,11 @@ const seeded = vi.hoisted(() => {
 })
 
 vi.mock("../../src/budget/Account.ts", seeded.seedable)
+vi.mock("../../src/budget/Adjust.ts", seeded.seedable)
 vi.mock("../../src/budget/Carve.ts", seeded.seedable)
+vi.mock("../../src/budget/Children.ts", seeded.seedable)
 vi.mock("../../src/budget/Cover.ts", seeded.seedable)
+vi.mock("../../src/budget/Holds.ts", seeded.seedable)
 vi.mock("../../src/budget/Life.ts", seeded.seedable)
 vi.mock("../../src/budget/Reserve.ts", seeded.seedable)
 vi.mock("../../src/budget/Window.ts", seeded.seedable)
@@ -66,6 +77,15 @@ const without = (
 ): Accounts.Account => {
   return { ...self, funds: { ...self.funds, [reserve]: { ...self.funds[reserve], ...change } } }
 }
+
+/** Forgets under which id an operation came. */
+const forgetful =
+  <A, B, C, D>(real: (a: A, b: B, c: C, id?: string) => D) =>
+  (a: A, b: B, c: C): D =>
+    real(a, b, c)
+
+const addUse = (self: Accounts.Account, reserve: Reserve.Reserve, more: Grant): Accounts.Account =>
+  without(self, reserve, { used: add(self.funds[reserve].used, amounts(more)) })
 
 const defects: ReadonlyArray<readonly [name: string, defects: Defects]> = [
   [
@@ -186,6 +206,73 @@ const defects: ReadonlyArray<readonly [name: string, defects: Defects]> = [
   [
     "a child that outlives what funds it",
     { childDeadline: (real) => (options) => real({ ...options, parent: undefined, askedMillis: 1000 }) },
+  ],
+  [
+    "an adjustment that can be made twice",
+    {
+      adjust: (real) => (books, ref, actual) =>
+        Result.map(real(books, ref, actual), (hold) => {
+          books.putHold({ ...hold, state: "Assumed" })
+          return hold
+        }),
+    },
+  ],
+  [
+    "an adjustment that gives back where the account has closed, and nowhere else",
+    {
+      adjust: (real) => (books, ref, actual) => {
+        const above = books.pathOf(ref.account).find((account) => account.state !== "Closed")
+        const adjusted = real(books, ref, actual)
+        if (Result.isSuccess(adjusted) && above !== undefined && above.id !== ref.account) books.put(above)
+        return adjusted
+      },
+    },
+  ],
+  [
+    "a top-up that does not debit the parent",
+    {
+      topUp: (real) => (books, child, wanted, id) => {
+        const parent = books.pathOf(child)[1]
+        const topped = real(books, child, wanted, id)
+        if (Result.isSuccess(topped) && parent !== undefined) books.put(parent)
+        return topped
+      },
+    },
+  ],
+  [
+    "a reclaim that takes what is free in the child and loses it",
+    {
+      reclaim: (real) => (books, child, wanted, id) => {
+        const parent = books.pathOf(child)[1]
+        const reclaimed = real(books, child, wanted, id)
+        if (Result.isSuccess(reclaimed) && parent !== undefined) books.put(parent)
+        return reclaimed
+      },
+    },
+  ],
+  ["a top-up that is given again when it is delivered twice", { topUp: forgetful }],
+  ["a reclaim that is taken again when it is delivered twice", { reclaim: forgetful }],
+  ["an extension that is set aside again when it is delivered twice", { extend: forgetful }],
+  [
+    "a settlement that is booked again when it is delivered twice",
+    {
+      settle: (real) => (books, ref, actual) => {
+        const hold = books.hold(ref)
+        if (hold?.state === "Settled") books.put(addUse(books.account(ref.account), hold.reserve, actual))
+        return real(books, ref, actual)
+      },
+    },
+  ],
+  [
+    "an extension that is not set aside",
+    {
+      extend: (real) => (books, ref, extra, id) => {
+        const before = books.account(ref.account)
+        const extended = real(books, ref, extra, id)
+        books.put(before)
+        return extended
+      },
+    },
   ],
   [
     "a split that makes something of nothing",

@@ -21,6 +21,7 @@ const names = [
   ...(["hold", "hold", "hold", "hold", "hold", "hold", "carve", "carve", "carve", "carve", "carveAll"] as const),
   ...(["settle", "settle", "settle", "settle", "void", "assume", "close", "close", "close"] as const),
   ...(["move", "amend", "pause", "resume", "resume", "freeze", "wait"] as const),
+  ...(["extendHold", "extendHold", "adjust", "adjust", "adjust", "topUp", "topUp", "reclaim", "reclaim"] as const),
 ]
 
 const sizes = 18
@@ -94,11 +95,19 @@ export interface Done {
   readonly hold: HoldRef | undefined
   readonly grant: Grant
   readonly charge: Grant
-  readonly results: ReadonlyArray<Result.Result<unknown, Refusal>>
+  readonly results: Results
+  /** Delivers the same once more; absent where nothing tells a delivery from a new wish: no id, or no operation. */
+  readonly again?: () => Results
 }
 
-const pick = (accounts: ReadonlyArray<Account>, command: Command): Account =>
-  accounts[command.account % accounts.length]!
+type Results = ReadonlyArray<Result.Result<unknown, Refusal>>
+type Doing = Omit<Done, "results" | "again">
+
+const nothing = (doing: Doing): Done => ({ ...doing, results: [] })
+const once = (doing: Doing, run: () => Results): Done => ({ ...doing, results: run() })
+const repeatable = (doing: Doing, run: () => Results): Done => ({ ...doing, results: run(), again: run })
+
+const pick = <A>(among: ReadonlyArray<A>, index: number): A => among[index % among.length]!
 
 /** Where a command has a chance; now and then one goes elsewhere, to be refused. */
 const fits = (name: Done["name"], account: Account): boolean => {
@@ -106,14 +115,30 @@ const fits = (name: Done["name"], account: Account): boolean => {
     case "settle":
     case "void":
     case "assume":
+    case "extendHold":
       return account.pendingHolds > 0
     case "resume":
       return account.pausedBy === account.id
     case "close":
       return account.pendingHolds + account.openChildren === 0 && account.state !== "Closed"
+    case "topUp":
+    case "reclaim":
+      return account.state === "Open" && account.parent !== undefined
     default:
       return account.state === "Open"
   }
+}
+
+/** Every hold that was assumed, with what was held; mostly those that were not corrected yet. */
+const assumedIn = (tree: Tree, command: Command) => {
+  const adjusted = new Set(
+    tree.entries.flatMap((one) => (one._tag === "Adjusted" ? [`${one.account} ${one.hold}`] : [])),
+  )
+  return tree.entries.flatMap((one) =>
+    one._tag === "Assumed" && (command.chance === 3 || !adjusted.has(`${one.account} ${one.hold}`))
+      ? [{ account: one.account, id: one.hold, held: one.held }]
+      : [],
+  )
 }
 
 /** Carries a command out on the tree as it stands; `number` makes its ids unique, or not: ids are used again at times. */
@@ -122,15 +147,95 @@ export const carryOut = (tree: Tree, command: Command, number: number): Done => 
   const { accounts } = ledger
   const name = names[command.name]!
   const fitting = accounts.filter((account) => fits(name, account))
-  const stray = command.chance === 2
-  const self = stray || fitting.length === 0 ? pick(accounts, command) : pick(fitting, command)
+  const stray = command.chance === 2 || (name === "close" && command.chance === 5)
+  const self = pick(stray || fitting.length === 0 ? accounts : fitting, command.account)
   // Half of all work is exploring.
   const reserve = reserves[Math.max(0, command.reserve - 4)]!
   const pending = ledger.pendingHolds(self.id)
   const hold = pending[command.hold % Math.max(1, pending.length)]
-  const available = (d: (typeof drawn)[number]) => (self.caps[d] ? free(self.funds[reserve], d) : undefined)
+  const freeIn = (account: Account, from: Reserve) => (d: (typeof drawn)[number]) =>
+    account.caps[d] ? free(account.funds[from], d) : undefined
+  const available = freeIn(self, reserve)
   const charge: Grant = command.chance % 2 === 0 ? { toolCalls: 1 } : {}
   const done = { name, account: self, reserve, hold, charge, grant: grantNear(command, self, available) }
+  const id = command.chance === 1 ? self.id : `n${number}`
+  const unnamed = command.chance === 4 && command.hold < 3
+  /** Under an id, which may be in use, or without one. */
+  const named = (doing: Doing, run: (id?: string) => Result.Result<unknown, Refusal>): Done =>
+    unnamed ? once(doing, () => [run()]) : repeatable(doing, () => [run(command.chance === 1 ? "again" : `n${number}`)])
+  switch (name) {
+    case "hold": {
+      const ref = { account: self.id, id: command.chance === 1 ? "again" : `n${number}` }
+      return repeatable({ ...done, hold: ref }, () => [ledger.hold(ref, reserve, done.grant)])
+    }
+    case "extendHold": {
+      const ref = hold ?? { account: self.id, id: "none" }
+      if (hold === undefined && !stray) return nothing(done)
+      const grant = grantNear(command, self, freeIn(self, hold?.reserve ?? "explore"))
+      const doing = { ...done, reserve: hold?.reserve ?? reserve, hold: ref, grant }
+      return named(doing, (id) => ledger.extendHold(ref, grant, id))
+    }
+    case "carve":
+    case "carveAll":
+      return accounts.length >= 12 ? nothing(done) : open(tree, command, number, { ...done, id })
+    case "settle": {
+      if (hold === undefined && !stray) return nothing(done)
+      const near = command.chance < 5 && hold !== undefined ? (d: (typeof drawn)[number]) => hold.amounts[d] : available
+      const bill = grantNear(command, self, near)
+      const ref = hold ?? { account: self.id, id: "none" }
+      return repeatable({ ...done, grant: bill }, () => [ledger.settle(ref, bill)])
+    }
+    case "void":
+    case "assume":
+      if (hold === undefined && !stray) return nothing(done)
+      return repeatable(done, () => [ledger[name](hold ?? { account: self.id, id: "none" })])
+    case "adjust": {
+      const assumed = assumedIn(tree, command)
+      if (assumed.length === 0 && !stray) return nothing(done)
+      const found = stray ? undefined : pick(assumed, command.account)
+      const ref = found ?? hold ?? { account: self.id, id: "none" }
+      const account = ledger.account(ref.account)
+      const bill = grantNear(command, account, (d) => found?.held[d] ?? 0)
+      return repeatable({ ...done, account, hold: ref, grant: bill }, () => [ledger.adjust(ref, bill)])
+    }
+    case "close":
+      // A closed root ends the life: seldom.
+      if (self.parent === undefined && command.chance + command.hold > 0) return nothing(done)
+      return repeatable(done, () => [ledger.close(self.id)])
+    case "move":
+      return named(done, (id) => ledger.move(self.id, reserve, reserves[command.other]!, done.grant, id))
+    case "amend": {
+      const grant = grantNear(command, ledger.root, (d) => grantedOf(ledger.root, d))
+      return named({ ...done, account: ledger.root, grant }, (id) => ledger.amend(grant, id))
+    }
+    case "topUp": {
+      const above = self.parent === undefined ? self : ledger.account(self.parent.id)
+      const grant = grantNear(command, self, freeIn(above, self.parent?.reserve ?? "explore"))
+      return named({ ...done, grant }, (id) => ledger.topUp(self.id, grant, id))
+    }
+    case "reclaim": {
+      const grant = grantNear(command, self, freeIn(self, "explore"))
+      return named({ ...done, grant }, (id) => ledger.reclaim(self.id, grant, id))
+    }
+    case "pause":
+      if (self.parent === undefined && command.chance < 6) return nothing(done)
+      return once(done, () => [ledger.pause(self.id, "pause")])
+    case "resume":
+      if (fitting.length === 0 && !stray) return nothing(done)
+      return once(done, () => [ledger.resume(self.id)])
+    case "freeze":
+      if (command.chance > 3 && (self.parent !== undefined || command.chance > 6))
+        ledger.freeze(self.id, `freeze ${number}`, { closingWork: command.chance % 2 === 0 })
+      return nothing(done)
+    case "wait":
+      tree.clock.millis += command.hold
+      return nothing(done)
+  }
+}
+
+/** Carves one child, or as many as there are, in equal parts. */
+const open = (tree: Tree, command: Command, number: number, doing: Doing & { readonly id: string }): Done => {
+  const { account, charge, grant, id, reserve } = doing
   const opening = {
     name: `n${number}`,
     reserves: plans[command.plan]!,
@@ -138,63 +243,15 @@ export const carryOut = (tree: Tree, command: Command, number: number): Done => 
     ...(command.chance === 0 ? { wallClockMillis: 40 } : {}),
     charge,
   }
-  const id = command.chance === 1 ? self.id : `n${number}`
-  switch (name) {
-    case "hold": {
-      const ref = { account: self.id, id: command.chance === 1 ? "again" : `n${number}` }
-      return { ...done, hold: ref, results: [ledger.hold(ref, reserve, done.grant)] }
-    }
-    case "carve": {
-      if (accounts.length >= 12) return { ...done, results: [] }
-      const atMost = { _tag: "AtMost" as const, grant: done.grant, floor: command.chance > 5 ? { steps: 1 } : {} }
-      const ask = command.chance > 3 ? atMost : { _tag: "Exactly" as const, grant: done.grant }
-      return { ...done, results: [ledger.carve(self.id, { ...opening, id, reserve, ask })] }
-    }
-    case "carveAll": {
-      const count = Math.min(command.chance, 12 - accounts.length)
-      const one = (n: number) => ({ ...opening, id: `${id}-${n}`, floor: { steps: command.hold % 3 } })
-      return {
-        ...done,
-        results: ledger.carveAll(
-          self.id,
-          Array.from({ length: count }, (_, n) => one(n)),
-          reserve,
-        ),
-      }
-    }
-    case "settle": {
-      if (hold === undefined)
-        return { ...done, results: stray ? [ledger.settle({ account: self.id, id: "none" }, {})] : [] }
-      const near = command.chance < 5 ? (d: (typeof drawn)[number]) => hold.amounts[d] : available
-      const bill = grantNear(command, self, near)
-      return { ...done, grant: bill, results: [ledger.settle(hold, bill)] }
-    }
-    case "void":
-    case "assume":
-      if (hold === undefined && !stray) return { ...done, results: [] }
-      return { ...done, results: [ledger[name](hold ?? { account: self.id, id: "none" })] }
-    case "close":
-      // A closed root ends the life: seldom.
-      if (self.parent === undefined && command.chance + command.hold > 0) return { ...done, results: [] }
-      return { ...done, results: [ledger.close(self.id)] }
-    case "move":
-      return { ...done, results: [ledger.move(self.id, reserve, reserves[command.other]!, done.grant)] }
-    case "amend":
-      return { ...done, results: [ledger.amend(grantNear(command, ledger.root, (d) => grantedOf(ledger.root, d)))] }
-    case "pause":
-      if (self.parent === undefined && command.chance < 6) return { ...done, results: [] }
-      return { ...done, results: [ledger.pause(self.id, "pause")] }
-    case "resume":
-      if (fitting.length === 0 && !stray) return { ...done, results: [] }
-      return { ...done, results: [ledger.resume(self.id)] }
-    case "freeze":
-      if (command.chance > 3 && (self.parent !== undefined || command.chance > 6))
-        ledger.freeze(self.id, `freeze ${number}`, { closingWork: command.chance % 2 === 0 })
-      return { ...done, results: [] }
-    case "wait":
-      tree.clock.millis += command.hold
-      return { ...done, results: [] }
+  if (doing.name === "carve") {
+    const atMost = { _tag: "AtMost" as const, grant, floor: command.chance > 5 ? { steps: 1 } : {} }
+    const ask = command.chance > 3 ? atMost : { _tag: "Exactly" as const, grant }
+    return repeatable(doing, () => [tree.ledger.carve(account.id, { ...opening, id, reserve, ask })])
   }
+  const count = Math.min(command.chance, 12 - tree.ledger.accounts.length)
+  const one = (n: number) => ({ ...opening, id: `${id}-${n}`, floor: { steps: command.hold % 3 } })
+  const batch = Array.from({ length: count }, (_, n) => one(n))
+  return repeatable(doing, () => tree.ledger.carveAll(account.id, batch, reserve))
 }
 
 const grantedOf = (self: Account, d: (typeof drawn)[number]): number | undefined =>

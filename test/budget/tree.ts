@@ -85,6 +85,18 @@ export const refusedWithoutTrace = <A>(tree: Tree, run: () => Result.Result<A, R
   return reason
 }
 
+/** Runs the same again and checks that it is answered the same, that no record was replaced and nothing written down. */
+export const answeredAgain = <A>(
+  tree: Tree,
+  first: Result.Result<A, Refusal>,
+  run: () => Result.Result<A, Refusal>,
+) => {
+  const [before, written] = [records(tree.ledger), tree.entries.length]
+  assert.deepStrictEqual(run(), first)
+  sameRecords(before, records(tree.ledger))
+  assert.strictEqual(tree.entries.length, written, "nothing is written down")
+}
+
 export const sameRecords = (before: ReadonlyArray<unknown>, after: ReadonlyArray<unknown>): void => {
   assert.strictEqual(after.length, before.length)
   after.forEach((one, index) => assert.isTrue(one === before[index], `record ${index} was replaced`))

@@ -39,7 +39,7 @@ export const adjust = (books: Books, ref: HoldRef, actual: Grant): Result.Result
   const bill = amounts(valid.success)
   const hold = books.hold(ref)
   if (hold === undefined) return refused({ _tag: "UnknownId", id: ref.id })
-  const known = books.resolutionOf(ref)
+  const known = hold.resolution
   if (hold.state === "Adjusted" && known !== undefined && isZero(subtract(known.bill, bill)))
     return Result.succeed(hold)
   if (hold.state !== "Assumed") return refused({ _tag: "AlreadyResolved", id: ref.id, state: hold.state })
@@ -53,9 +53,9 @@ export const adjust = (books: Books, ref: HoldRef, actual: Grant): Result.Result
   if (!isZero(excess) && !cover(books.pathOf(owner), reserve, excess).path.every(Accounts.isExact))
     return refused(invalidAmount("actual", "more than can be counted", "look at what was reported"))
   giveBack(books, { hold, closed, owner, reserve }, subtract(hold.amounts, min(bill, hold.amounts)))
-  const adjusted: Hold = { ...hold, state: "Adjusted" }
+  const resolution = { bill, settlement: { excess: zero, covered: true, short: [] } }
+  const adjusted: Hold = { ...hold, state: "Adjusted", resolution }
   books.putHold(adjusted)
-  books.putResolution(ref, { bill, settlement: { excess: zero, covered: true, short: [] } })
   books.count(bill, hold.amounts)
   const shown = { held: nonZero(hold.amounts), actual: nonZero(bill), landedOn: owner }
   books.record({ _tag: "Adjusted", account: ref.account, hold: ref.id, reserve: hold.reserve, ...shown })

@@ -35,6 +35,8 @@ export interface Hold extends HoldRef {
   readonly state: "Pending" | "Settled" | "Voided" | "Assumed" | "Adjusted"
   /** The part of `amounts` that was added after it was placed. */
   readonly extended?: Amounts
+  /** The bill it was settled with or adjusted to, and the answer to that. */
+  readonly resolution?: Resolution
 }
 
 /** What became of a settled hold. */
@@ -117,7 +119,6 @@ export class Books {
   readonly #holds = new Map<string, Map<string, Hold>>()
   readonly #answers = new Map<string, Map<string, Answered>>()
   readonly #carvings = new Map<string, unknown>()
-  readonly #resolutions = new Map<string, Map<string, Resolution>>()
   /** Who waits at which account, first come first. */
   readonly #lines = new Map<string, Array<Waiting>>()
   /** What all accounts use and hold together: in capped dimensions at most the grant, in the others whatever was billed. */
@@ -140,7 +141,6 @@ export class Books {
     for (const [id, children] of this.#children) copy.#children.set(id, new Set(children))
     for (const [id, holds] of this.#holds) copy.#holds.set(id, new Map(holds))
     for (const [id, answers] of this.#answers) copy.#answers.set(id, new Map(answers))
-    for (const [id, known] of this.#resolutions) copy.#resolutions.set(id, new Map(known))
     for (const [id, carving] of this.#carvings) copy.#carvings.set(id, carving)
     for (const [id, line] of this.#lines) copy.#lines.set(id, line)
     for (const id of this.debtors) copy.debtors.add(id)
@@ -210,17 +210,6 @@ export class Books {
     this.#accounts.set(account.id, account)
   }
 
-  /** How a settled hold was settled. */
-  resolutionOf(ref: HoldRef): Resolution | undefined {
-    return this.#resolutions.get(ref.account)?.get(ref.id)
-  }
-
-  putResolution(ref: HoldRef, resolution: Resolution): void {
-    const known = this.#resolutions.get(ref.account)
-    if (known === undefined) this.#resolutions.set(ref.account, new Map([[ref.id, resolution]]))
-    else known.set(ref.id, resolution)
-  }
-
   putHold(hold: Hold): void {
     const known = this.#holds.get(hold.account)
     if (known === undefined) this.#holds.set(hold.account, new Map([[hold.id, hold]]))
@@ -243,17 +232,11 @@ export class Books {
    */
   bury(account: Account): void {
     this.put(account)
-    const assumed = this.holdsOf(account.id).filter(({ state }) => state === "Assumed" || state === "Adjusted")
-    const bills = this.#resolutions.get(account.id)
+    const kept = this.holdsOf(account.id).filter((hold) => hold.state === "Assumed" || hold.state === "Adjusted")
     this.#holds.delete(account.id)
+    for (const hold of kept) this.putHold(hold)
     this.#children.delete(account.id)
     this.#answers.delete(account.id)
-    this.#resolutions.delete(account.id)
-    for (const hold of assumed) {
-      this.putHold(hold)
-      const bill = bills?.get(hold.id)
-      if (bill !== undefined) this.putResolution(hold, bill)
-    }
     if (account.parent !== undefined) this.#children.get(account.parent.id)!.delete(account.id)
   }
 

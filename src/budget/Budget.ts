@@ -188,11 +188,11 @@ export const waitFor = (
 ): Effect.Effect<Amounts, BudgetError> =>
   Effect.callback((resume) => {
     const { ledger, account } = purse
-    ledger.wait(account, wanted, (ended) =>
-      resume(
-        Result.isSuccess(ended) ? Effect.succeed(ended.success) : Effect.fail(errorOf(purse, "wait", ended.failure)),
-      ),
-    )
+    ledger.wait(account, wanted, (ended) => {
+      const answer = Result.mapError(ended, (refusal) => errorOf(purse, "wait", refusal))
+      // The ledger is still inside the operation that ended the wait: what comes after it must not run before that is done.
+      resume(Effect.andThen(Effect.yieldNow, Effect.fromResult(answer)))
+    })
     return Effect.sync(() => ledger.leaveLine(account))
   })
 

@@ -68,7 +68,13 @@ const placeNow = (books: Books, ref: HoldRef, reserve: Reserve, wanted: Grant): 
   if (uncountable !== undefined && Accounts.fitsIn(self, reserve, vector)) return refused(uncountable)
   const placed = Accounts.hold(self, reserve, vector)
   if (Result.isFailure(placed)) return refused(placed.failure)
-  const hold: Hold = { account: ref.account, id: ref.id, reserve, amounts: vector, state: "Pending" }
+  const hold: Hold = {
+    account: ref.account,
+    id: ref.id,
+    reserve,
+    amounts: vector,
+    state: "Pending",
+  }
   books.put(placed.success.account)
   books.putHold(hold)
   books.count(vector)
@@ -123,9 +129,8 @@ export const settle = (books: Books, ref: HoldRef, actual: Grant): Result.Result
   if (wrong !== undefined) return refused(wrong)
   const bill = amounts(actual)
   const hold = books.hold(ref)
-  const resolution = books.resolutionOf(ref)
-  const sameBill = resolution !== undefined && equals(resolution.bill, bill)
-  if (sameBill && hold?.state === "Settled") return ok(resolution.settlement)
+  const known = hold?.state === "Settled" ? hold.resolution : undefined
+  if (known !== undefined && equals(known.bill, bill)) return ok(known.settlement)
   if (hold === undefined || hold.state !== "Pending") return refused(notPending(ref, hold))
   const uncountable = books.uncountable("actual", bill, hold.amounts)
   if (uncountable !== undefined) return refused(uncountable)
@@ -136,10 +141,13 @@ export const settle = (books: Books, ref: HoldRef, actual: Grant): Result.Result
   if (covered !== undefined && !covered.path.every(Accounts.isExact)) {
     return refused(invalidAmount("actual", "more than can be counted", wrongBill))
   }
-  resolve(books, hold, "Settled", { account, booked: bill })
-  books.record({ _tag: "Settled", ...resolvedOf(hold), held: nonZero(hold.amounts), actual: nonZero(bill) })
-  const settlement = covered === undefined ? withinHold : overrun(books, hold, excess, covered)
-  books.putResolution(ref, { bill, settlement })
+  const settlement = covered === undefined ? withinHold : settlementOf(hold, excess, covered)
+  books.put(account)
+  books.putHold({ ...hold, state: "Settled", resolution: { bill, settlement } })
+  books.count(bill, hold.amounts)
+  const [held, shown] = [nonZero(hold.amounts), nonZero(bill)]
+  books.record({ _tag: "Settled", account: hold.account, hold: hold.id, reserve: hold.reserve, held, actual: shown })
+  if (covered !== undefined) overrun(books, hold, excess, covered)
   payDebts(books)
   serveAround(books, ref.account)
   return ok(settlement)
@@ -161,19 +169,6 @@ const pending = (books: Books, ref: HoldRef): Result.Result<Hold, Refusal> => {
 const notPending = (ref: HoldRef, hold: Hold | undefined): Refusal =>
   hold === undefined ? { _tag: "UnknownId", id: ref.id } : { _tag: "AlreadyResolved", id: ref.id, state: hold.state }
 
-const resolve = (
-  books: Books,
-  hold: Hold,
-  state: Hold["state"],
-  as: { readonly account: Account; readonly booked: Amounts },
-): Hold => {
-  const resolved: Hold = { ...hold, state }
-  books.put(as.account)
-  books.putHold(resolved)
-  books.count(as.booked, hold.amounts)
-  return resolved
-}
-
 /**
  * Resolves a hold without a bill: voided, nothing of it is used; assumed, all of it. The same again changes nothing.
  *
@@ -187,15 +182,18 @@ export const release = (books: Books, ref: HoldRef, state: "Voided" | "Assumed")
   }
   const booked = state === "Voided" ? zero : hold.amounts
   const { account } = Accounts.resolve(books.account(ref.account), hold, booked)
-  const resolved = resolve(books, hold, state, { account, booked })
+  const resolved: Hold = { ...hold, state }
+  books.put(account)
+  books.putHold(resolved)
+  books.count(booked, hold.amounts)
   books.record({ _tag: state, ...resolvedOf(hold), held: nonZero(hold.amounts) })
   payDebts(books)
   serveAround(books, ref.account)
   return ok(resolved)
 }
 
-/** Books what is above a hold from wherever it was covered. */
-export const overrun = (books: Books, hold: Hold, excess: Amounts, covered: Covered): Settlement => {
+/** Books what is above a hold from wherever it was covered; what nothing covers is debt. */
+export const overrun = (books: Books, hold: Hold, excess: Amounts, covered: Covered): void => {
   const [self, ...above] = covered.path
   const debt = add(self!.debt, covered.uncovered)
   for (const account of [{ ...self!, overran: true, debt }, ...above]) books.put(account)
@@ -207,7 +205,11 @@ export const overrun = (books: Books, hold: Hold, excess: Amounts, covered: Cove
     covered: covered.sources,
     debt: nonZero(covered.uncovered),
   })
-  const elsewhere = covered.sources.filter((s) => s.account !== self!.path || s.reserve !== hold.reserve)
+}
+
+const settlementOf = (hold: Hold, excess: Amounts, covered: Covered): Settlement => {
+  const { path } = covered.path[0]!
+  const elsewhere = covered.sources.filter((source) => source.account !== path || source.reserve !== hold.reserve)
   const short = dimensions.filter((d) => elsewhere.some((s) => s.dimension === d) || covered.uncovered[d] > 0)
   return { excess, covered: short.length === 0, short }
 }

@@ -79,6 +79,8 @@ export const serve = (books: Books, parentId: string): void => {
     const head = books.headOfLine(parentId)
     if (head === undefined) return
     const parent = books.account(parentId)
+    // Nobody is served by a parent whose new work has ended: its freeze has reached, or is about to reach, all who wait.
+    if (parent.state === "Frozen" || parent.state === "Draining") return
     const room = map((d) => (parent.caps[d] ? Accounts.spendable(parent, head.reserve, d) : Number.MAX_SAFE_INTEGER))
     const possible = couldReturn(books, parent, head)
     if (dimensions.every((d) => head.least[d] <= room[d])) give(books, parent, head, min(head.need, room))

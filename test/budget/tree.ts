@@ -99,7 +99,8 @@ export const answeredAgain = <A>(
 
 export const sameRecords = (before: ReadonlyArray<unknown>, after: ReadonlyArray<unknown>): void => {
   assert.strictEqual(after.length, before.length)
-  after.forEach((one, index) => assert.isTrue(one === before[index], `record ${index} was replaced`))
+  const replaced = after.findIndex((one, index) => one !== before[index])
+  if (replaced >= 0) assert.fail(`record ${replaced} was replaced`)
 }
 
 export { reserves }

@@ -49,6 +49,16 @@ export interface EvenCarving extends Opening {
   readonly charge: Grant
 }
 
+/** Whether everything that the parent caps is asked for, caps nothing else, and fits together with the charge. */
+const fitsWhole = (parent: Account, reserve: Reserve, grant: Grant, charge: Amounts): boolean => {
+  for (const d of dimensions) {
+    const wanted = grant[d]
+    if (parent.caps[d] !== (wanted !== undefined)) return false
+    if (wanted !== undefined && wanted + charge[d] > Accounts.spendable(parent, reserve, d)) return false
+  }
+  return true
+}
+
 /** The grant a child gets: what it asked for, or as much of it as there is. */
 export const decideGrant = (
   parent: Account,
@@ -59,6 +69,7 @@ export const decideGrant = (
   const { ask } = carving
   const valid = validate(ask.grant, "ask")
   if (Result.isFailure(valid)) return Result.fail(valid.failure)
+  if (ask._tag === "Exactly" && fitsWhole(parent, reserve, valid.success, charge)) return valid
   const least = ask._tag === "Exactly" ? valid : validate(ask.floor, "floor")
   if (Result.isFailure(least)) return Result.fail(least.failure)
   const left = Accounts.availableIn(parent, reserve)

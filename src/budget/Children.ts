@@ -20,6 +20,8 @@ import {
   onlyCapped,
   subtract,
   validate,
+  wrongIn,
+  zero,
 } from "./Dimension.ts"
 import { leave, serveAround } from "./Line.ts"
 import type { Refusal, Shortage } from "./Refusal.ts"
@@ -61,9 +63,9 @@ export const carve = (
     const reserve = carving.reserve ?? "explore"
     const obstacle = cannotCarve(books, parent, { id: carving.id, reserve })
     if (obstacle !== undefined) return refused(obstacle)
-    const validCharge = validate(carving.charge ?? {}, "charge")
-    if (Result.isFailure(validCharge)) return refused(validCharge.failure)
-    const charge = amounts(validCharge.success)
+    const wrongCharge = carving.charge === undefined ? undefined : wrongIn(carving.charge, "charge")
+    if (wrongCharge !== undefined) return refused(wrongCharge)
+    const charge = carving.charge === undefined ? zero : amounts(carving.charge)
     const given = decideGrant(parent, reserve, carving, charge)
     if (Result.isFailure(given)) return refused(given.failure)
     const uncountable = books.uncountable("charge", charge)

@@ -207,9 +207,18 @@ const most: Amounts = build(() => maximum)
 export const validate = (input: Grant, field: string): Result.Result<Grant, InvalidAmount> => {
   const wrong = wrongIn(input, field)
   if (wrong !== undefined) return Result.fail(wrong)
+  return Result.succeed(copied(input))
+}
+
+const copied = (input: Grant): Grant => {
   const checked: { [D in Dimension]?: number } = {}
-  for (const d of dimensions) if (input[d] !== undefined) checked[d] = input[d] + 0
-  return Result.succeed(checked)
+  if (input.steps !== undefined) checked.steps = input.steps + 0
+  if (input.ticks !== undefined) checked.ticks = input.ticks + 0
+  if (input.inputTokens !== undefined) checked.inputTokens = input.inputTokens + 0
+  if (input.outputTokens !== undefined) checked.outputTokens = input.outputTokens + 0
+  if (input.money !== undefined) checked.money = input.money + 0
+  if (input.toolCalls !== undefined) checked.toolCalls = input.toolCalls + 0
+  return checked
 }
 
 /** What is wrong with amounts from outside, if anything is. */

@@ -52,6 +52,7 @@ export const invalidTime = (
   nowMillis: number,
 ): InvalidAmount | undefined => {
   const { wallClockMillis, minimumMillis, window } = opening
+  if (wallClockMillis === undefined && minimumMillis === undefined && window === undefined) return undefined
   const given: Record<string, number | undefined> = { wallClockMillis, minimumMillis }
   if (window?._tag === "Agent") {
     given["window.outputMillis"] = window.outputMillis

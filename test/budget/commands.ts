@@ -20,7 +20,7 @@ const upTo = (maximum: number) => Schema.Literals(Array.from({ length: maximum +
 const names = [
   ...(["hold", "hold", "hold", "hold", "hold", "hold", "carve", "carve", "carve", "carve", "carveAll"] as const),
   ...(["settle", "settle", "settle", "settle", "void", "assume", "close", "close", "close"] as const),
-  ...(["move", "amend", "pause", "resume", "resume", "freeze", "wait"] as const),
+  ...(["move", "amend", "pause", "pause", "resume", "resume", "freeze", "wait"] as const),
   ...(["extendHold", "extendHold", "adjust", "adjust", "adjust", "topUp", "topUp", "reclaim", "reclaim"] as const),
 ]
 

@@ -5,6 +5,7 @@
 import * as Duration from "effect/Duration"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
 import { type Dimension, type Grant, invalidAmount, maximum, validate } from "./Dimension.ts"
 import type { InvalidAmount } from "./Refusal.ts"
 
@@ -29,6 +30,45 @@ export interface Input {
   readonly money?: string | undefined
   readonly wallClock?: Duration.Input | string | undefined
 }
+
+const Count = Schema.optionalKey(Schema.Union([Schema.Finite, Schema.String]))
+
+/**
+ * A budget as it stands in a configuration file or a request: {@link Input}, checked. A wrong amount is named with its
+ * field, its value and the remedy.
+ *
+ * **Example** (Reading a budget from JSON)
+ *
+ * ```ts
+ * import { Budget } from "bursar"
+ * import * as Result from "effect/Result"
+ * import * as Schema from "effect/Schema"
+ *
+ * const read = Schema.decodeUnknownResult(Budget.FromJson)
+ * Result.isSuccess(read({ money: "0.50 USD", inputTokens: "200k" })) // => true
+ * const wrong = read({ money: "0.50 EUR" })
+ * Result.isFailure(wrong) && wrong.failure.message // => 'money is "0.50 EUR": give US dollars such as "0.50 USD", at most 9 decimals'
+ * ```
+ *
+ * @category amounts
+ * @since 0.1.0
+ */
+export const FromJson = Schema.Struct({
+  steps: Count,
+  ticks: Count,
+  inputTokens: Count,
+  outputTokens: Count,
+  toolCalls: Count,
+  money: Schema.optionalKey(Schema.String),
+  wallClock: Schema.optionalKey(Schema.String),
+}).check(
+  Schema.makeFilter((input) => {
+    const parsed = parse(input)
+    if (Result.isSuccess(parsed)) return true
+    const { field, value, remedy } = parsed.failure
+    return `${field} is ${value}: ${remedy}`
+  }),
+)
 
 /** A budget in the ledger's units. */
 export interface Parsed {

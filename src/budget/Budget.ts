@@ -6,8 +6,51 @@
  * have been billed, or **assumed** in full when that cannot be known. A child is **carved** from its parent and
  * **closed** on every exit, and what it did not use is available to the parent again.
  *
- * The arithmetic is pure (`Account`, `Cover`, `Reserve`, `Window`, `Carve`), the tree is a synchronous
- * {@link Ledger}, and this module wraps both for Effects. It knows nothing of agents, models or the journal.
+ * **The rules.** In each reserve `available = allocated - held - carved - used`, and nothing is held or carved beyond it.
+ * Money flows only upward: a hold that is short in `output`, `verify` or `retry` may take the rest from `explore`, never
+ * the other way. A bill above its hold is booked in full: from the hold's own reserve, the account's other reserves, the
+ * explore of those above, then their senior reserves; what nothing covers is debt, and the next refund pays it. Every
+ * operation decides and applies in one synchronous step, over all dimensions or none, and has an id: delivered twice, it is
+ * applied once.
+ *
+ * **The invariants**, at every moment: each reserve balances (I1) and agrees with its open children and pending holds (I2);
+ * what the root was granted is what all accounts have available, hold and have used (I3); without over-runs the bills of
+ * the tree never exceed the root's grant, and with them by no more than the sum of the over-runs (I4, I5); debt exists only
+ * where nothing is left up to the root (I6); a hold is resolved once, an account closed once (I7) and gives back exactly
+ * what it did not use (I8).
+ *
+ * **Example** (Ten dollars, one child, one bill above its hold)
+ *
+ * ```ts
+ * import { Budget } from "bursar"
+ * import * as Result from "effect/Result"
+ *
+ * const ledger = Result.getOrThrow(
+ *   Budget.Ledger.openRoot({
+ *     id: "root",
+ *     name: "root",
+ *     grant: { money: 1000 },
+ *     reserves: { _tag: "Explicit", output: { money: 200 } },
+ *     record: () => {},
+ *     nowMillis: () => 0,
+ *   }),
+ * )
+ * // 800 are left to explore with; a child gets 300 of them.
+ * Result.getOrThrow(ledger.carve("root", { id: "kid", name: "kid", ask: { _tag: "Exactly", grant: { money: 300 } } }))
+ * ledger.reachable("root", "explore").money // => 500
+ * // The child holds 250 for a call that is billed 330: 50 come from its own explore, 30 from the root's.
+ * const hold = Result.getOrThrow(ledger.hold({ account: "kid", id: "call" }, "explore", { money: 250 }))
+ * Result.getOrThrow(ledger.settle(hold, { money: 330 })).short // => ["money"]
+ * ledger.reachable("root", "explore").money // => 470
+ * // It returns nothing, since it used all it had; the answer's 200 were not touched.
+ * Budget.unused(Result.getOrThrow(ledger.close("kid"))).money // => 0
+ * ledger.reachable("root", "output").money // => 670
+ * Budget.used(ledger.root).money // => 330
+ * ```
+ *
+ * The arithmetic is pure (`Account`, `Cover`, `Reserve`, `Window`, `Carve`); the operations (`Holds`, `Children`, `Life`,
+ * `Line`, `Adjust`) apply it to the `Books` of a tree; {@link Ledger} is those operations bound to one tree, and this module
+ * wraps it for Effects. The room knows nothing of agents, models or the journal.
  */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -21,7 +64,7 @@ import type { Reserve } from "./Reserve.ts"
 
 export { available, granted, ownUsed, unused, used } from "./Account.ts"
 export type { Account, Fund, State } from "./Account.ts"
-export { formatMoney, nanoUsdPerUsd, parse } from "./Amount.ts"
+export { formatMoney, FromJson, nanoUsdPerUsd, parse } from "./Amount.ts"
 export type { Input, Parsed } from "./Amount.ts"
 export type { Ask, Carving, EvenCarving, Opening } from "./Carve.ts"
 export type { Source } from "./Cover.ts"

@@ -104,6 +104,7 @@ const asText = (question: string, done: Done): string => {
   return [
     "",
     reportText(question, reportOf(done), done.corpus),
+    ...(done.outcome._tag === "Stopped" ? ["", `Stopped: ${done.outcome.reason} (${done.outcome.detail})`] : []),
     "",
     budgetTables(report.accounts),
     "",

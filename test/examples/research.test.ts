@@ -201,6 +201,8 @@ describe("the research job, decided by a language model over HTTP", () => {
       assert.strictEqual(code, 1)
       assert.strictEqual(parse(stdout).reason, "unpriced")
       assert.strictEqual(server.ledger.requests, 0)
+      const told = yield* Job.run(cwd, ["--money", "1 USD"], modelEnv(server.url))
+      assert.include(told.stdout, "no price is known for the model scripted: give one, or leave money uncapped")
     }).pipe(Effect.scoped),
   )
 

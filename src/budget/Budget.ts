@@ -233,8 +233,8 @@ export const waitFor = (
     const { ledger, account } = purse
     ledger.wait(account, wanted, (ended) => {
       const answer = Result.mapError(ended, (refusal) => errorOf(purse, "wait", refusal))
-      // The ledger is still inside the operation that ended the wait: what comes after it must not run before that is done.
-      resume(Effect.andThen(Effect.yieldNow, Effect.fromResult(answer)))
+      // Not at once: the ledger is still inside the operation that ended the wait, and resuming runs the waiting fiber.
+      queueMicrotask(() => resume(Effect.fromResult(answer)))
     })
     return Effect.sync(() => ledger.leaveLine(account))
   })

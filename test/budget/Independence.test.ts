@@ -148,7 +148,7 @@ describe("the order of independent resolutions", () => {
         assert.deepStrictEqual(second.ledger.accounts, first.ledger.accounts)
       }
     },
-    options(500),
+    options(300),
   )
 
   it.prop(
@@ -173,7 +173,7 @@ describe("the order of independent resolutions", () => {
             for (const d of dimensions) assert.isAtLeast(account.funds[reserve].used[d], 0)
       }
     },
-    options(500),
+    options(300),
   )
 
   afterAll(() => {

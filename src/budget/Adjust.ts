@@ -62,7 +62,7 @@ export const adjust = (books: Books, ref: HoldRef, actual: Grant): Result.Result
   if (!isZero(excess))
     overrun(books, { ...hold, account: owner, reserve }, excess, cover(books.pathOf(owner), reserve, excess))
   payDebts(books)
-  serveAround(books, ref.account)
+  serveAround(books, owner)
   return Result.succeed(adjusted)
 }
 

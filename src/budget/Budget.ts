@@ -142,7 +142,8 @@ export interface Spent<A, E> {
  * the hold is booked by `book` all the same, and the interruption takes effect right after. A `book` that throws, or
  * answers with a bill that cannot be, has the hold assumed.
  *
- * **Fails with** `BudgetError` when the hold is refused; `use` has not started then. A failure of `use` is in `exit`.
+ * **Fails with** `BudgetError` when the hold is refused, or its id has paid for a call before; `use` has not started then.
+ * A failure of `use` is in `exit`.
  *
  * @category spending
  * @since 0.1.0
@@ -159,6 +160,10 @@ export const spend = <A, E, R>(
       const placed = ledger.hold({ account, id }, reserve, attempt.hold(ledger.reachable(account, reserve)))
       if (Result.isFailure(placed)) return Effect.fail(errorOf(purse, "hold", placed.failure))
       const hold = placed.success
+      // An id that was used before is answered with its hold as it is now, and that one pays for no second call.
+      const again = spentAlready(hold)
+      if (again !== undefined) return Effect.fail(errorOf(purse, "hold", again))
+      callsOf.add(hold)
       // Even a `use` or `book` that throws must not leave the hold behind.
       return restore(Effect.suspend(() => attempt.use(hold))).pipe(
         Effect.exit,
@@ -174,6 +179,14 @@ export const spend = <A, E, R>(
       )
     }),
   )
+
+/** The holds that pay, or paid, for a call of {@link spend}. */
+const callsOf = new WeakSet<Hold>()
+
+const spentAlready = (hold: Hold): Refusal | undefined => {
+  if (hold.state !== "Pending") return { _tag: "AlreadyResolved", id: hold.id, state: hold.state }
+  return callsOf.has(hold) ? { _tag: "IdConflict", id: hold.id } : undefined
+}
 
 const assume: Booking = { _tag: "Assume" }
 

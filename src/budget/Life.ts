@@ -7,7 +7,7 @@ import type { Account, State } from "./Account.ts"
 import { type Books, notOpen } from "./Books.ts"
 import { payDebts } from "./Debt.ts"
 import { add, amounts, dimensions, type Grant, invalidAmount, map, nonZero, onlyCapped, validate } from "./Dimension.ts"
-import { leave, serveAround } from "./Line.ts"
+import { leave, serve, serveAround } from "./Line.ts"
 import type { Refusal } from "./Refusal.ts"
 import { type Reserve, reserves } from "./Reserve.ts"
 import { clamp, endOf, shift, type Window } from "./Window.ts"
@@ -127,6 +127,8 @@ export const resume = (books: Books, id: string): Result.Result<Account, Refusal
     if (self.state === "Paused" && self.pausedBy === id) books.put({ ...goOn(books, self), state: "Open", cause: "" })
   })
   books.record({ _tag: "Resumed", account: id, pausedMillis })
+  books.walk(id, (self) => serve(books, self.id))
+  serveAround(books, id)
   return ok(books.account(id))
 }
 

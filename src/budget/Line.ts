@@ -71,6 +71,7 @@ export const leave = (books: Books, id: string, reason: Refusal): void => {
   waiting.onEnd(books.refused("wait", id, id, reason))
   const parent = books.account(id).parent
   if (parent !== undefined) serve(books, parent.id)
+  serve(books, id)
 }
 
 /** Serves and refuses from the head of a line until the head can neither be served nor is hopeless. */
@@ -79,13 +80,15 @@ export const serve = (books: Books, parentId: string): void => {
     const head = books.headOfLine(parentId)
     if (head === undefined) return
     const parent = books.account(parentId)
-    // Nobody is served by a parent whose new work has ended: its freeze has reached, or is about to reach, all who wait.
-    if (parent.state === "Frozen" || parent.state === "Draining") return
+    // Nobody is served by a parent that stands still, or whose new work has ended: a freeze is about to reach all who wait.
+    if (parent.state !== "Open") return
     const room = map((d) => (parent.caps[d] ? Accounts.spendable(parent, head.reserve, d) : Number.MAX_SAFE_INTEGER))
     const possible = couldReturn(books, parent, head)
     if (dimensions.every((d) => head.least[d] <= room[d])) give(books, parent, head, min(head.need, room))
     else if (dimensions.some((d) => head.least[d] > possible[d])) giveUp(books, parent, head, possible)
     else return
+    // Whoever stands in its own line waited for what it gave back, and is decided with it.
+    serve(books, head.child)
   }
 }
 

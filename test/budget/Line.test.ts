@@ -113,6 +113,18 @@ describe("a line", () => {
     assert.strictEqual(tree.ledger.reachable("b", "explore").money, 10)
   })
 
+  it("stands still while the parent is paused, and is served when it goes on", () => {
+    const tree = open({ money: 50 })
+    for (const id of ["a", "b"]) ok(child(tree, "root", id, { money: 25 }))
+    const ends: Array<string> = []
+    tree.ledger.wait("a", { need: { money: 40 }, least: { money: 40 } }, (ended) => void ends.push(ended._tag))
+    ok(tree.ledger.pause("root", "an approval"))
+    ok(tree.ledger.close("b"))
+    assert.deepStrictEqual(ends, [])
+    ok(tree.ledger.resume("root"))
+    assert.deepStrictEqual(ends, ["Success"])
+  })
+
   it("ends for a child that is frozen, and for one that closes", () => {
     const tree = open({ money: 50 })
     for (const id of ["a", "b", "c"]) ok(child(tree, "root", id, { money: 15 }))

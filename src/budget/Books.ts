@@ -6,8 +6,7 @@
 import * as Result from "effect/Result"
 import { isDeepStrictEqual } from "node:util"
 import type { Account } from "./Account.ts"
-import { add, type Amounts, fits, invalidAmount, map, maximum, subtract, zero } from "./Dimension.ts"
-import { type Dimension, dimensions } from "./Dimension.ts"
+import { type Amounts, type Dimension, dimensions, invalidAmount, maximum, zero } from "./Dimension.ts"
 import type { Entry } from "./Entry.ts"
 import type { InvalidAmount, Refusal } from "./Refusal.ts"
 import type { Reserve } from "./Reserve.ts"
@@ -102,8 +101,6 @@ export interface Request {
 
 const none: ReadonlyArray<Hold> = []
 
-const exact: Amounts = map(() => maximum)
-
 /** Holds, accounts and other operations have ids of their own: a hold may be called like a child. */
 const keyOf = (operation: string, id: string): string =>
   operation === "hold" || operation === "carve" ? `${operation} ${id}` : `other ${id}`
@@ -122,7 +119,7 @@ export class Books {
   /** Who waits at which account, first come first. */
   readonly #lines = new Map<string, Array<Waiting>>()
   /** What all accounts use and hold together: in capped dimensions at most the grant, in the others whatever was billed. */
-  #counted: Amounts = zero
+  readonly #counted: { -readonly [D in Dimension]: number } = { ...zero }
 
   constructor(options: {
     readonly record: (entry: Entry) => void
@@ -144,7 +141,7 @@ export class Books {
     for (const [id, carving] of this.#carvings) copy.#carvings.set(id, carving)
     for (const [id, line] of this.#lines) copy.#lines.set(id, line)
     for (const id of this.debtors) copy.debtors.add(id)
-    copy.#counted = this.#counted
+    copy.count(this.#counted)
     return copy
   }
 
@@ -185,15 +182,24 @@ export class Books {
 
   /** Why `more` in place of `less` would bring the counts of the tree past what is exact; only where there is no cap. */
   uncountable(field: string, more: Amounts, less: Amounts = zero): InvalidAmount | undefined {
-    if (fits(add(subtract(this.#counted, less), more), exact)) return undefined
-    const d = dimensions.find((d) => this.#counted[d] - less[d] + more[d] > maximum)!
-    const remedy = `keep the sum of the run, ${this.#counted[d]} so far, within ${maximum}`
-    return invalidAmount(`${field}.${d}`, more[d], remedy)
+    const counted = this.#counted
+    for (const d of dimensions) {
+      if (counted[d] - less[d] + more[d] <= maximum) continue
+      const remedy = `keep the sum of the run, ${counted[d]} so far, within ${maximum}`
+      return invalidAmount(`${field}.${d}`, more[d], remedy)
+    }
+    return undefined
   }
 
   /** Counts `more` in place of `less`. */
   count(more: Amounts, less: Amounts = zero): void {
-    this.#counted = add(subtract(this.#counted, less), more)
+    const counted = this.#counted
+    counted.steps += more.steps - less.steps
+    counted.ticks += more.ticks - less.ticks
+    counted.inputTokens += more.inputTokens - less.inputTokens
+    counted.outputTokens += more.outputTokens - less.outputTokens
+    counted.money += more.money - less.money
+    counted.toolCalls += more.toolCalls - less.toolCalls
   }
 
   hold(ref: HoldRef): Hold | undefined {

@@ -114,7 +114,8 @@ const works = (moves: Array<Move>, self: Configuration, { ghost, node, account }
     if (self.kinds.has("childOutput") && !stopped)
       for (const amounts of upTo(explore))
         if (amounts.every((n) => n > 0)) moves.push({ name: "carve", node: node.id, amounts, output: 1, atMost: false })
-    if (self.kinds.has("atMost")) moves.push({ name: "carve", node: node.id, amounts: all, output: 0, atMost: true })
+    if (self.kinds.has("atMost") && !stopped)
+      moves.push({ name: "carve", node: node.id, amounts: all, output: 0, atMost: true })
   }
   if (mayHold(self, ghost)) {
     const output = freeIn(self, account, "output").map((n, d) => n + explore[d]!)
@@ -165,8 +166,8 @@ const links = (
 }
 
 const lives = (moves: Array<Move>, kinds: ReadonlySet<Kind>, { id, state, parent }: Node): void => {
-  if (kinds.has("freeze")) moves.push({ name: "freeze", node: id })
-  if (kinds.has("drain")) moves.push({ name: "drain", node: id })
+  if (state !== "Frozen" && kinds.has("freeze")) moves.push({ name: "freeze", node: id })
+  if (state !== "Draining" && kinds.has("drain")) moves.push({ name: "drain", node: id })
   if (kinds.has("pause")) moves.push({ name: state === "Paused" ? "resume" : "pause", node: id })
   if (parent !== undefined || kinds.has("closeRoot")) moves.push({ name: "close", node: id })
 }

@@ -117,13 +117,13 @@ class Search {
         brokenMove({ self: this.#self, before: state, after: after.state, move, outcome }) ?? this.#arrive(after, next)
       if (wrong !== undefined) return here(wrong)
       if (this.#isKnown && resolving.has(move.name)) {
-        const again = this.#repeat(after, move)
+        const again = this.#repeat(after, [move])
         if (again !== undefined) return again
       }
     }
     if (resolves === 0 && !isOver(state))
       return { violation: { law: "Progress", detail: "nothing can be resolved or closed" }, trail }
-    return this.#repeat(at)
+    return this.#repeat(at, repeatsOf(state))
   }
 
   /**
@@ -139,16 +139,12 @@ class Search {
     return this.#isKnown && name !== "close" && name !== "adjust" ? undefined : brokenState(this.#self, reached.state)
   }
 
-  /**
-   * Deliveries that come again, all or those of one call or account, leave everything as it is. They come last: these
-   * books are not needed any more.
-   */
-  #repeat({ state, trail }: Reached, of?: Move): Broken | undefined {
+  /** Deliveries that come again leave everything as it is. They come last: these books are not needed any more. */
+  #repeat({ state, trail }: Reached, moves: ReadonlyArray<Move>): Broken | undefined {
     if (!this.#self.kinds.has("repeat")) return undefined
     const { books, ghost } = state
     const records = recordsOf(ghost, books)
-    for (const move of repeatsOf(state)) {
-      if (of !== undefined && !isOfSame(move, of)) continue
+    for (const move of moves) {
       this.repeated++
       step(this.#self, this.#operations, { books, ghost }, move)
       const touched = changed(ghost, records, books)
@@ -159,9 +155,6 @@ class Search {
     return undefined
   }
 }
-
-const isOfSame = (a: Move, b: Move): boolean =>
-  "call" in a ? "call" in b && a.call === b.call : !("call" in b) && a.node === b.node
 
 const resolving: ReadonlySet<Move["name"]> = new Set(["settle", "void", "assume", "adjust", "close"])
 

@@ -13,7 +13,7 @@ const only = (...kinds: ReadonlyArray<Kind>): ReadonlySet<Kind> => new Set(kinds
 
 /** Units, accounts, holds, and how many of both ever. */
 const sized = (limit: number, nodes: number, holds: number, nodesEver = nodes, holdsEver = holds) => ({
-  name: `${limit} units, ${nodes} nodes, ${holds} holds`,
+  name: `${limit} units, ${nodes} nodes, ${holds} ${holds === 1 ? "hold" : "holds"}`,
   limit,
   nodes,
   holds,
@@ -40,24 +40,25 @@ export const lines: Configuration = {
 export const linesBelow: Configuration = {
   ...sized(4, 4, 1, 5),
   name: "4 units, 4 nodes, 1 hold, lines",
-  kinds: only("wait", "leave", "adjust", "freeze"),
+  kinds: only("wait", "leave", "adjust"),
   depth: 2,
 }
 
+/** Together under a minute and a half on two processors; the first three reach 100,000 states each. */
 export const everyPush: ReadonlyArray<Configuration> = [
-  { ...sized(3, 2, 2, 3, 3), kinds: without("pause") },
-  { ...sized(2, 3, 2, 4, 3), kinds: all },
+  { ...sized(2, 3, 2, 3, 4), kinds: all },
   { ...vectors(2, 2, 2), kinds: without("pause") },
+  { ...sized(3, 2, 2, 3, 3), kinds: without("pause") },
   lines,
-  linesBelow,
 ]
 
 /** The larger sizes of the specification's table, and vectors over three accounts: for a night. */
 export const deep: ReadonlyArray<Configuration> = [
   { ...sized(3, 3, 2), kinds: all },
   { ...sized(4, 2, 2, 3, 3), kinds: all },
-  { ...sized(4, 3, 1, 3, 2), kinds: all },
+  { ...sized(4, 3, 1), kinds: all },
   { ...vectors(2, 3, 1), kinds: all },
+  linesBelow,
 ]
 
 /** Small ones: for a look at every run of the tests, and for defects, which show early. */

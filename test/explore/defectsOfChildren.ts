@@ -1,7 +1,7 @@
 /** Wrong carvings, closes and transfers. */
 import * as Result from "effect/Result"
 import * as Accounts from "../../src/budget/Account.ts"
-import { add, subtract, zero } from "../../src/budget/Dimension.ts"
+import { add, fits, subtract, zero } from "../../src/budget/Dimension.ts"
 import { operations } from "../../src/budget/Operations.ts"
 import { changeFund, disguised, freeOf, missing, withFund } from "./books.ts"
 import { small, threeNodes } from "./configurations.ts"
@@ -30,7 +30,7 @@ export const children: ReadonlyArray<Defect> = [
       carve: (books, parent, carving) => {
         const before = books.account(parent)
         const short = missing(carving.ask.grant, freeOf(before.funds.explore))
-        books.put(Accounts.move(before, "output", "explore", short))
+        if (fits(short, freeOf(before.funds.output))) books.put(Accounts.move(before, "output", "explore", short))
         const carved = operations.carve(books, parent, carving)
         if (Result.isFailure(carved)) books.put(before)
         return carved

@@ -1,7 +1,7 @@
 /** Wrong holds, bills and corrections. */
 import * as Result from "effect/Result"
 import * as Accounts from "../../src/budget/Account.ts"
-import { add, amounts, equals, map, min, nonZero, subtract, zero } from "../../src/budget/Dimension.ts"
+import { add, amounts, equals, fits, map, min, nonZero, subtract, zero } from "../../src/budget/Dimension.ts"
 import { operations } from "../../src/budget/Operations.ts"
 import { changeFund, disguised, freeOf, missing, withFund, withoutDebtors, withoutLine } from "./books.ts"
 import { linesBelow, small, threeNodes, twoDimensions } from "./configurations.ts"
@@ -31,7 +31,8 @@ const holding: ReadonlyArray<Defect> = [
       hold: (books, ref, reserve, wanted) => {
         const before = books.account(ref.account)
         const short = missing(wanted, freeOf(before.funds.explore))
-        if (reserve === "explore") books.put(Accounts.move(before, "output", "explore", short))
+        if (reserve === "explore" && fits(short, freeOf(before.funds.output)))
+          books.put(Accounts.move(before, "output", "explore", short))
         const held = operations.hold(books, ref, reserve, wanted)
         if (Result.isFailure(held)) books.put(before)
         return held

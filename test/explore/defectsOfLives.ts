@@ -1,9 +1,9 @@
 /** Wrong moves between reserves, stops and waits. */
 import * as Result from "effect/Result"
 import * as Accounts from "../../src/budget/Account.ts"
-import { add, amounts, onlyCapped } from "../../src/budget/Dimension.ts"
+import { add, amounts, fits, onlyCapped } from "../../src/budget/Dimension.ts"
 import { operations } from "../../src/budget/Operations.ts"
-import { changeFund, withoutDebtors, withoutLine } from "./books.ts"
+import { changeFund, freeOf, withoutDebtors, withoutLine } from "./books.ts"
 import { lines, small } from "./configurations.ts"
 import type { Defect } from "./defects.ts"
 
@@ -15,7 +15,8 @@ const stopping: ReadonlyArray<Defect> = [
     wrong: {
       move: (books, id, moving) => {
         const self = books.account(id)
-        if (moving.to !== "explore" || self.state !== "Open") return operations.move(books, id, moving)
+        const isThere = fits(amounts(moving.wanted), freeOf(self.funds[moving.from]))
+        if (moving.to !== "explore" || self.state !== "Open" || !isThere) return operations.move(books, id, moving)
         const moved = Accounts.move(self, moving.from, moving.to, amounts(moving.wanted))
         books.put(moved)
         return Result.succeed(moved)

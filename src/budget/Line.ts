@@ -25,6 +25,7 @@ import {
   onlyCapped,
   subtract,
   validate,
+  zero,
 } from "./Dimension.ts"
 import type { Refusal, Shortage } from "./Refusal.ts"
 import type { Reserve } from "./Reserve.ts"
@@ -54,10 +55,15 @@ export const wait = (books: Books, id: string, wanted: Need, onEnd: (ended: Ende
   for (const account of [child, parent]) if (account.state !== "Open") return refused(notOpen(account))
   if (books.isWaiting(id)) return refused(invalidAmount("wait", child.path, "it stands in line already"))
   const { reserve } = child.parent
-  const returned = giveBack(books, parent, child, reserve)
   const asked = onlyCapped(amounts(need.success), child.caps)
   const floor = min(asked, onlyCapped(amounts(least.success), child.caps))
-  books.joinLine(parent.id, { child: id, reserve, need: asked, least: floor, onEnd })
+  const waiting: Waiting = { child: id, reserve, need: asked, least: floor, onEnd }
+  // First in line, it is refused at once where even all that could come would not do; then nothing has changed.
+  const first = books.headOfLine(parent.id) === undefined
+  const hopeless = first ? shortEvenWith(books, parent, waiting, freeOf(child)) : []
+  if (hopeless.length > 0) return refused({ _tag: "Insufficient", shortages: hopeless })
+  const returned = giveBack(books, parent, child, reserve)
+  books.joinLine(parent.id, waiting)
   const shown = { need: nonZero(asked), least: nonZero(floor), returned: nonZero(returned) }
   books.record({ _tag: "Waited", account: id, parent: parent.id, ...shown })
   payDebts(books)
@@ -83,9 +89,8 @@ export const serve = (books: Books, parentId: string): void => {
     // Nobody is served by a parent that stands still, or whose new work has ended: a freeze is about to reach all who wait.
     if (parent.state !== "Open") return
     const room = map((d) => (parent.caps[d] ? Accounts.spendable(parent, head.reserve, d) : Number.MAX_SAFE_INTEGER))
-    const possible = couldReturn(books, parent, head)
     if (dimensions.every((d) => head.least[d] <= room[d])) give(books, parent, head, min(head.need, room))
-    else if (dimensions.some((d) => head.least[d] > possible[d])) giveUp(books, parent, head, possible)
+    else if (shortEvenWith(books, parent, head, zero).length > 0) giveUp(books, parent, head)
     else return
     // Whoever stands in its own line waited for what it gave back, and is decided with it.
     serve(books, head.child)
@@ -100,11 +105,15 @@ export const serveAround = (books: Books, id: string): void => {
   if (parent !== undefined) serve(books, parent.id)
 }
 
-const giveBack = (books: Books, parent: Account, child: Account, reserve: Reserve): Amounts => {
-  const free = onlyCapped(
+/** What a child has free in explore. */
+const freeOf = (child: Account): Amounts =>
+  onlyCapped(
     map((d) => Accounts.free(child.funds.explore, d)),
     child.caps,
   )
+
+const giveBack = (books: Books, parent: Account, child: Account, reserve: Reserve): Amounts => {
+  const free = freeOf(child)
   const [from, to] = [child.funds.explore, parent.funds[reserve]]
   books.put(Accounts.withFund(child, "explore", { ...from, allocated: subtract(from.allocated, free) }))
   books.put(Accounts.withFund(parent, reserve, { ...to, carved: subtract(to.carved, free) }))
@@ -137,17 +146,19 @@ const give = (books: Books, parent: Account, head: Waiting, given: Amounts): voi
   head.onEnd(Result.succeed(vector))
 }
 
-const giveUp = (books: Books, parent: Account, head: Waiting, possible: Amounts): void => {
+const giveUp = (books: Books, parent: Account, head: Waiting): void => {
   books.leaveLine(head.child)
-  const shortages = dimensions
-    .filter((d) => head.least[d] > possible[d])
-    .map((dimension): Shortage => ({
-      dimension,
-      reserve: head.reserve,
-      asked: head.least[dimension],
-      available: possible[dimension],
-      account: parent.path,
-      whose: "parent",
-    }))
+  const shortages = shortEvenWith(books, parent, head, zero)
   head.onEnd(books.refused("wait", head.child, head.child, { _tag: "Insufficient", shortages }))
+}
+
+/** Where `least` is more than all that could still be there, together with what the child itself gives back. */
+const shortEvenWith = (books: Books, parent: Account, one: Waiting, own: Amounts): ReadonlyArray<Shortage> => {
+  const possible = couldReturn(books, parent, one)
+  return dimensions.flatMap((d): ReadonlyArray<Shortage> => {
+    const available = parent.caps[d] ? possible[d] + own[d] : Number.MAX_SAFE_INTEGER
+    if (one.least[d] <= available) return []
+    const shortage = { dimension: d, reserve: one.reserve, asked: one.least[d], available, account: parent.path }
+    return [{ ...shortage, whose: "parent" }]
+  })
 }

@@ -156,6 +156,18 @@ describe("a line", () => {
     }),
   )
 
+  it("is refused at once, with nothing given back, where all others together could not help", () => {
+    const tree = open({ money: 50 })
+    for (const id of ["a", "b"]) ok(child(tree, "root", id, { money: 25 }))
+    const before = tree.ledger.accounts
+    let reason = ""
+    tree.ledger.wait("a", { need: { money: 60 }, least: { money: 51 } }, (ended) => {
+      reason = Result.isFailure(ended) ? ended.failure._tag : ""
+    })
+    assert.strictEqual(reason, "Insufficient")
+    assert.isTrue(tree.ledger.accounts.every((account, index) => account === before[index]))
+  })
+
   it("is refused to a root, which has no one to ask", () => {
     const tree = open({ money: 50 })
     let reason = ""

@@ -258,7 +258,7 @@ const adjusting: ReadonlyArray<Defect> = [
   },
   {
     name: "adjust that serves only the line next to the hold",
-    law: "Line",
+    law: "Line, hopeless",
     world: linesBelow,
     wrong: {
       adjust: (books, ref, actual) => {

@@ -4,7 +4,7 @@ import * as Accounts from "../../src/budget/Account.ts"
 import { add, amounts, fits, onlyCapped } from "../../src/budget/Dimension.ts"
 import { operations } from "../../src/budget/Operations.ts"
 import { changeFund, freeOf, withoutDebtors, withoutLine } from "./books.ts"
-import { lines, small } from "./configurations.ts"
+import { lines, small, threeNodes } from "./configurations.ts"
 import type { Defect } from "./defects.ts"
 
 const stopping: ReadonlyArray<Defect> = [
@@ -89,7 +89,7 @@ const waiting: ReadonlyArray<Defect> = [
   {
     name: "wait whose gift does not pay debt first",
     law: "I6 debt",
-    world: small,
+    world: threeNodes,
     wrong: {
       wait: (books, id, wanted, onEnd) => withoutDebtors(books, () => operations.wait(books, id, wanted, onEnd)),
     },

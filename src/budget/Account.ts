@@ -23,7 +23,6 @@ import {
   map,
   maximum,
   min,
-  nonZero,
   onlyCapped,
   subtract,
   zero,
@@ -352,6 +351,3 @@ export const raise = (self: Account, reserve: Reserve, amounts: Amounts): Accoun
   const target = self.funds[reserve]
   return withFund(self, reserve, { ...target, allocated: add(target.allocated, onlyCapped(amounts, self.caps)) })
 }
-
-/** The dimensions of the debt that are not 0. */
-export const debtOf = (self: Account): Grant => nonZero(self.debt)

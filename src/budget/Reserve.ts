@@ -226,7 +226,7 @@ const minimumOf = (
 }
 
 /** The refusal for a grant that does not cover what the account cannot work without. */
-export const belowMinimum = (grant: Amounts, needed: Amounts, caps: Capped, account: string): Refusal | undefined => {
+const belowMinimum = (grant: Amounts, needed: Amounts, caps: Capped, account: string): Refusal | undefined => {
   const short = dimensions.filter((d) => caps[d] && grant[d] < needed[d])
   if (short.length === 0) return undefined
   return {
@@ -271,15 +271,3 @@ const splitExplicitly = (
   const explore = map((d) => (grant[d] === undefined ? 0 : (grant[d] ?? 0) - kept[d]))
   return Result.succeed({ explore, retry, verify, output })
 }
-
-/** The same amounts in one reserve and nothing in the others. */
-export const only = (reserve: Reserve, value: Amounts): PerReserve<Amounts> => ({
-  explore: zero,
-  retry: zero,
-  verify: zero,
-  output: zero,
-  [reserve]: value,
-})
-
-/** The reserves junior to `reserve`, the most junior first. */
-export const juniorTo = (reserve: Reserve): ReadonlyArray<Reserve> => reserves.slice(0, reserves.indexOf(reserve))

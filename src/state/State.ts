@@ -59,7 +59,6 @@ export interface AgentState {
   readonly session: { readonly turns: ReadonlyArray<Turn> }
   readonly control: {
     readonly steps: number
-    readonly invalidInARow: number
     readonly stopping:
       | { readonly reason: StopReason; readonly short: ReadonlyArray<string>; readonly detail: string }
       | undefined
@@ -88,7 +87,6 @@ export class Fold {
   #version = 0
   readonly #control: Mutable<AgentState["control"]> = {
     steps: 0,
-    invalidInARow: 0,
     stopping: undefined,
     ended: undefined,
     verified: undefined,
@@ -138,7 +136,6 @@ export class Fold {
 
   #decided(event: Extract<Event, { _tag: "Decided" }>): void {
     this.#control.steps = event.step
-    this.#control.invalidInARow = event.kind === "invalid" ? this.#control.invalidInARow + 1 : 0
     this.#turns.push({
       step: event.step,
       purpose: event.purpose,

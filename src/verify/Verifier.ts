@@ -144,14 +144,9 @@ export const schema = <A>(name: string, strict: Schema.Codec<A, unknown>): Verif
 const sumOfNeeds = (verifiers: ReadonlyArray<{ readonly needs: Grant }>): Grant =>
   nonZero(verifiers.reduce((sum, one) => add(sum, amounts(one.needs)), zero))
 
-/**
- * Accepts what every verifier accepts. They run in order and stop at the first rejection, so put the cheap ones first.
- *
- * @category combinators
- * @since 0.1.0
- */
-export const all = <A, R = never>(...verifiers: ReadonlyArray<Verifier<A, R>>): Verifier<A, R> => ({
-  name: `all(${verifiers.map((one) => one.name).join(", ")})`,
+/** Runs verifiers in order until one decides: for `all` the first that rejects, for `any` the first that accepts. */
+const inOrder = <A, R>(name: string, verifiers: ReadonlyArray<Verifier<A, R>>, decisive: boolean): Verifier<A, R> => ({
+  name: `${name}(${verifiers.map((one) => one.name).join(", ")})`,
   needs: sumOfNeeds(verifiers),
   check: (candidate, pay) =>
     Effect.gen(function* () {
@@ -159,11 +154,20 @@ export const all = <A, R = never>(...verifiers: ReadonlyArray<Verifier<A, R>>): 
       for (const verifier of verifiers) {
         const verification = yield* verifier.check(candidate, pay)
         rules.push(...verification.rules)
-        if (!verification.accepted) return { accepted: false, rules }
+        if (verification.accepted === decisive) return { accepted: decisive, rules }
       }
-      return { accepted: true, rules }
+      return { accepted: !decisive, rules }
     }),
 })
+
+/**
+ * Accepts what every verifier accepts. They run in order and stop at the first rejection, so put the cheap ones first.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const all = <A, R = never>(...verifiers: ReadonlyArray<Verifier<A, R>>): Verifier<A, R> =>
+  inOrder("all", verifiers, false)
 
 /**
  * Accepts what at least one verifier accepts. They run in order and stop at the first acceptance. With none there is
@@ -172,17 +176,5 @@ export const all = <A, R = never>(...verifiers: ReadonlyArray<Verifier<A, R>>): 
  * @category combinators
  * @since 0.1.0
  */
-export const any = <A, R = never>(...verifiers: ReadonlyArray<Verifier<A, R>>): Verifier<A, R> => ({
-  name: `any(${verifiers.map((one) => one.name).join(", ")})`,
-  needs: sumOfNeeds(verifiers),
-  check: (candidate, pay) =>
-    Effect.gen(function* () {
-      const rules: Array<Rule> = []
-      for (const verifier of verifiers) {
-        const verification = yield* verifier.check(candidate, pay)
-        rules.push(...verification.rules)
-        if (verification.accepted) return { accepted: true, rules }
-      }
-      return { accepted: false, rules }
-    }),
-})
+export const any = <A, R = never>(...verifiers: ReadonlyArray<Verifier<A, R>>): Verifier<A, R> =>
+  inOrder("any", verifiers, true)

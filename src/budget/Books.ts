@@ -4,8 +4,8 @@
  * It also remembers what every id was used for, so that an operation delivered twice is applied once.
  */
 import * as Result from "effect/Result"
-import { isDeepStrictEqual } from "node:util"
 import type { Account } from "./Account.ts"
+import { digest } from "./Digest.ts"
 import { type Amounts, type Dimension, dimensions, invalidAmount, maximum, zero } from "./Dimension.ts"
 import type { Entry } from "./Entry.ts"
 import type { InvalidAmount, Refusal } from "./Refusal.ts"
@@ -86,7 +86,7 @@ export const notOpen = (self: Account): Refusal => ({
 /** What an id was used for, and the answer. */
 interface Answered {
   readonly operation: string
-  readonly content: unknown
+  readonly content: string
   readonly answer: Result.Result<unknown, Refusal>
 }
 
@@ -96,8 +96,16 @@ export interface Request {
   readonly account: string
   /** Without one the operation is always a new one. */
   readonly id: string | undefined
-  readonly content: unknown
+  /** The digest of what was asked; empty without an id. */
+  readonly content: string
 }
+
+/** The id of an operation as its entry shows it; nothing without one. */
+export const underOf = ({
+  id,
+  content,
+}: Request): { readonly under?: { readonly id: string; readonly content: string } } =>
+  id === undefined ? {} : { under: { id, content } }
 
 const none: ReadonlyArray<Hold> = []
 
@@ -109,13 +117,16 @@ export class Books {
   readonly record: (entry: Entry) => void
   readonly nowMillis: () => number
   readonly limits: Limits
+  /** What stands for the content of an operation under its id. */
+  readonly digest: (content: unknown) => string
   /** Accounts whose debt nothing has covered yet. */
   readonly debtors = new Set<string>()
   readonly #accounts = new Map<string, Account>()
   readonly #children = new Map<string, Set<string>>()
   readonly #holds = new Map<string, Map<string, Hold>>()
   readonly #answers = new Map<string, Map<string, Answered>>()
-  readonly #carvings = new Map<string, unknown>()
+  /** The digest of what each account was carved with. */
+  readonly #carvings = new Map<string, string>()
   /** Who waits at which account, first come first. */
   readonly #lines = new Map<string, Array<Waiting>>()
   /** What all accounts use and hold together: in capped dimensions at most the grant, in the others whatever was billed. */
@@ -125,15 +136,17 @@ export class Books {
     readonly record: (entry: Entry) => void
     readonly nowMillis: () => number
     readonly limits?: Limits
+    readonly digest?: (content: unknown) => string
   }) {
     this.record = options.record
     this.nowMillis = options.nowMillis
     this.limits = options.limits ?? defaultLimits
+    this.digest = options.digest ?? digest
   }
 
-  /** A copy that shares every record and goes its own way from here: for exploring what could happen. */
-  fork(record: (entry: Entry) => void): Books {
-    const copy = new Books({ record, nowMillis: this.nowMillis, limits: this.limits })
+  /** A copy that shares every record and goes its own way from here. */
+  fork(record: (entry: Entry) => void, nowMillis: () => number = this.nowMillis): Books {
+    const copy = new Books({ record, nowMillis, limits: this.limits })
     for (const [id, account] of this.#accounts) copy.#accounts.set(id, account)
     for (const [id, children] of this.#children) copy.#children.set(id, new Set(children))
     for (const [id, holds] of this.#holds) copy.#holds.set(id, new Map(holds))
@@ -222,8 +235,8 @@ export class Books {
     else known.set(hold.id, hold)
   }
 
-  /** Takes in a new account. */
-  adopt(account: Account, carving?: unknown): void {
+  /** Takes in a new account; `carving` is the digest of what it was carved with. */
+  adopt(account: Account, carving?: string): void {
     this.put(account)
     if (carving !== undefined) this.#carvings.set(account.id, carving)
     if (account.parent === undefined) return
@@ -275,10 +288,28 @@ export class Books {
     return waiting
   }
 
-  /** Records a refusal and answers with it. */
-  refused(operation: string, account: string, id: string, reason: Refusal): Result.Result<never, Refusal> {
-    this.record({ _tag: "Refused", account, operation, id, reason })
-    return refuse(reason)
+  /** Everyone who stands in a line, those of one line in its order. */
+  get waiting(): ReadonlyArray<Waiting> {
+    return [...this.#lines.values()].flat()
+  }
+
+  /** An operation as it came from the caller. */
+  request(operation: string, account: string, id: string | undefined, content: unknown): Request {
+    return { operation, account, id, content: id === undefined ? "" : this.digest(content) }
+  }
+
+  /** Records a refusal and answers with it; under the id of `request`, if it is a new one, it stays refused. */
+  refused(
+    operation: string,
+    account: string,
+    id: string,
+    reason: Refusal,
+    request?: Request,
+  ): Result.Result<never, Refusal> {
+    const answer = refuse(reason)
+    const under = request !== undefined && this.remember(request, answer) ? underOf(request) : {}
+    this.record({ _tag: "Refused", account, operation, id, reason, ...under })
+    return answer
   }
 
   /**
@@ -289,8 +320,12 @@ export class Books {
     const { account, id } = request
     if (id === undefined) return apply()
     const known = this.#answers.get(account)?.get(keyOf(request.operation, id))
-    if (known === undefined) return this.answer(request, apply())
-    return known.operation === request.operation && isDeepStrictEqual(known.content, request.content)
+    if (known === undefined) {
+      const answer = apply()
+      if (Result.isSuccess(answer)) this.remember(request, answer)
+      return answer
+    }
+    return known.operation === request.operation && known.content === request.content
       ? (known.answer as Result.Result<A, Refusal>)
       : this.refused(request.operation, account, id, { _tag: "IdConflict", id })
   }
@@ -300,36 +335,23 @@ export class Books {
     return this.#answers.get(account)?.has(keyOf(operation, id)) === true
   }
 
-  /**
-   * The same, for an operation that leaves a record under its id (a hold, an account): only refusals need remembering.
-   */
-  unlessRefused<A>(request: Request, apply: () => Result.Result<A, Refusal>): Result.Result<A, Refusal> {
-    const { account, id } = request
-    if (id !== undefined && this.hasAnswered(request.operation, account, id)) return this.once(request, apply)
-    const answer = apply()
-    return Result.isFailure(answer) ? this.answer(request, answer) : answer
+  /** Whether an account was carved with that request. */
+  wasCarvedBy({ account, content, id = "" }: Request): boolean {
+    return this.#accounts.get(id)?.parent?.id === account && this.#carvings.get(id) === content
   }
 
-  /** Whether an account was carved with that request. */
-  wasCarvedBy(id: string, parent: string, carving: unknown): boolean {
-    return this.#accounts.get(id)?.parent?.id === parent && isDeepStrictEqual(this.#carvings.get(id), carving)
+  /** Remembers an answer for as long as its account lives; false where the id is none, or was used before. */
+  remember(request: Request, answer: Result.Result<unknown, Refusal>): boolean {
+    const { account, content, id, operation } = request
+    // A refusal of what came under the id of a hold or an account would hide what that id really was used for.
+    if (id === undefined || this.hasAnswered(operation, account, id) || this.#isTaken(request)) return false
+    const answers = this.#answers.get(account) ?? new Map<string, Answered>()
+    this.#answers.set(account, answers)
+    answers.set(keyOf(operation, id), { operation, content, answer })
+    return true
   }
 
   #isTaken({ account, id = "", operation }: Request): boolean {
     return operation === "hold" ? this.hold({ account, id }) !== undefined : operation === "carve" && this.has(id)
-  }
-
-  /** Remembers an answer for as long as its account lives. */
-  answer<A>(request: Request, answer: Result.Result<A, Refusal>): Result.Result<A, Refusal> {
-    // A refusal of what came under the id of a hold or an account would hide what that id really was used for.
-    if (request.id === undefined || this.#isTaken(request)) return answer
-    const answers = this.#answers.get(request.account) ?? new Map<string, Answered>()
-    this.#answers.set(request.account, answers)
-    answers.set(keyOf(request.operation, request.id), {
-      operation: request.operation,
-      content: request.content,
-      answer,
-    })
-    return answer
   }
 }

@@ -49,8 +49,8 @@
  * ```
  *
  * The arithmetic is pure (`Account`, `Cover`, `Reserve`, `Window`, `Carve`); the operations (`Holds`, `Children`, `Life`,
- * `Line`, `Adjust`) apply it to the `Books` of a tree; {@link Ledger} is those operations bound to one tree, and this module
- * wraps it for Effects. The room knows nothing of agents, models or the journal.
+ * `Line`, `Adjust`) apply it to the `Books` of a tree; `Restore` runs them again from their entries; {@link Ledger} is
+ * those operations bound to one tree, and this module wraps it for Effects. The room knows nothing of agents, models or the journal.
  */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -58,6 +58,7 @@ import type * as Exit from "effect/Exit"
 import * as Result from "effect/Result"
 import type { Amounts, Grant } from "./Dimension.ts"
 import type { Hold, Settlement } from "./Books.ts"
+import { calls } from "./Holds.ts"
 import type { Ledger } from "./Ledger.ts"
 import { BudgetError, type Refusal } from "./Refusal.ts"
 import type { Reserve } from "./Reserve.ts"
@@ -82,6 +83,7 @@ export { BudgetError, describe, Refusal } from "./Refusal.ts"
 export type { Shortage } from "./Refusal.ts"
 export { defaultShares, forAgent, reserves, split, splitCounter, undivided } from "./Reserve.ts"
 export type { PerReserve, Plan, Reserve, Shares } from "./Reserve.ts"
+export { RestoreFailure } from "./Restore.ts"
 export { imbalances, statement, violations } from "./Statement.ts"
 export type { Row } from "./Statement.ts"
 export { endOf } from "./Window.ts"
@@ -163,7 +165,7 @@ export const spend = <A, E, R>(
       // An id that was used before is answered with its hold as it is now, and that one pays for no second call.
       const again = spentAlready(hold)
       if (again !== undefined) return Effect.fail(errorOf(purse, "hold", again))
-      callsOf.add(hold)
+      calls.add(hold)
       // Even a `use` or `book` that throws must not leave the hold behind.
       return restore(Effect.suspend(() => attempt.use(hold))).pipe(
         Effect.exit,
@@ -180,12 +182,9 @@ export const spend = <A, E, R>(
     }),
   )
 
-/** The holds that pay, or paid, for a call of {@link spend}. */
-const callsOf = new WeakSet<Hold>()
-
 const spentAlready = (hold: Hold): Refusal | undefined => {
   if (hold.state !== "Pending") return { _tag: "AlreadyResolved", id: hold.id, state: hold.state }
-  return callsOf.has(hold) ? { _tag: "IdConflict", id: hold.id } : undefined
+  return calls.has(hold) ? { _tag: "IdConflict", id: hold.id } : undefined
 }
 
 const assume: Booking = { _tag: "Assume" }

@@ -4,13 +4,14 @@
 import * as Result from "effect/Result"
 import * as Accounts from "./Account.ts"
 import type { Account } from "./Account.ts"
-import { type Books, notOpen, refuse } from "./Books.ts"
+import { type Books, defaultLimits, notOpen, refuse, type Request, underOf } from "./Books.ts"
 import { type Carving, decideGrant, type EvenCarving, evenly, type Opening } from "./Carve.ts"
 import { payDebts } from "./Debt.ts"
 import {
   addChecked,
   type Amounts,
   amounts,
+  copied,
   type Dimension,
   dimensions,
   type Grant,
@@ -26,21 +27,31 @@ import {
 import { leave, serveAround } from "./Line.ts"
 import type { Refusal, Shortage } from "./Refusal.ts"
 import { type Reserve, split, undivided } from "./Reserve.ts"
-import { childDeadline, divide, invalidTime } from "./Window.ts"
+import { childDeadline, clamp, divide, endOf, invalidTime, type Window } from "./Window.ts"
 
 const ok = Result.succeed
+
+/** The times of an account as its entry shows them, in place of those that follow from what was asked and when. */
+export interface Recorded {
+  readonly window: Window | undefined
+}
 
 /** Opens the first account of a tree. */
 export const openRoot = (
   books: Books,
   opening: Opening & { readonly grant: Grant },
+  recorded?: Recorded,
 ): Result.Result<Account, Refusal> => {
   const valid = validate(opening.grant, "grant")
   if (Result.isFailure(valid)) return refuse(valid.failure)
-  const made = make(books, { ...opening, path: opening.name, depth: 0, parent: undefined, grant: valid.success })
+  const place = { path: opening.name, depth: 0, parent: undefined }
+  const made = make(books, { ...opening, ...place, grant: valid.success }, recorded)
   if (Result.isFailure(made)) return made
   books.adopt(made.success)
-  books.record({ _tag: "Opened", ...openingOf(made.success) })
+  const { maxDepth, maxOpenChildren } = books.limits
+  const usual = maxDepth === defaultLimits.maxDepth && maxOpenChildren === defaultLimits.maxOpenChildren
+  const limits = usual ? {} : { limits: { maxDepth, maxOpenChildren } }
+  books.record({ _tag: "Opened", ...openingOf(made.success), ...limits })
   return made
 }
 
@@ -55,10 +66,12 @@ export const carve = (
   parentId: string,
   carving: Carving,
   content: unknown = carving,
-): Result.Result<Account, Refusal> =>
-  books.unlessRefused({ operation: "carve", account: parentId, id: carving.id, content }, () => {
-    if (books.wasCarvedBy(carving.id, parentId, content)) return ok(books.account(carving.id))
-    const refused = (reason: Refusal) => books.refused("carve", parentId, carving.id, reason)
+  recorded?: Recorded,
+): Result.Result<Account, Refusal> => {
+  const request = books.request("carve", parentId, carving.id, content)
+  return unlessRefused(books, request, () => {
+    if (books.wasCarvedBy(request)) return ok(books.account(carving.id))
+    const refused = (reason: Refusal) => books.refused("carve", parentId, carving.id, reason, request)
     const parent = books.account(parentId)
     const reserve = carving.reserve ?? "explore"
     const obstacle = cannotCarve(books, parent, { id: carving.id, reserve })
@@ -70,18 +83,31 @@ export const carve = (
     if (Result.isFailure(given)) return refused(given.failure)
     const uncountable = books.uncountable("charge", charge)
     if (uncountable !== undefined) return refused(uncountable)
-    const [path, depth] = [`${parent.path}/${carving.name}`, parent.depth + 1]
-    const made = make(books, { ...carving, path, depth, parent: { id: parentId, reserve }, grant: given.success })
+    const place = {
+      path: `${parent.path}/${carving.name}`,
+      depth: parent.depth + 1,
+      parent: { id: parentId, reserve },
+    }
+    const made = make(books, { ...carving, ...place, grant: given.success }, recorded)
     if (Result.isFailure(made)) return refused(made.failure)
     const child = made.success
     books.put(Accounts.giveToChild(parent, reserve, amounts(given.success), charge))
-    books.adopt(child, content)
+    books.adopt(child, request.content)
     books.count(charge)
     const asked = nonZero(amounts(carving.ask.grant))
-    const paid = nonZero(charge)
-    books.record({ _tag: "Carved", ...openingOf(child), parent: parentId, reserve, asked, charge: paid })
+    const from = { parent: parentId, reserve, asked, charge: nonZero(charge), content: request.content }
+    books.record({ _tag: "Carved", ...openingOf(child), ...from })
     return ok(child)
   })
+}
+
+/** An account is remembered by itself; only under the id of a refused one there is an answer to give again. */
+const unlessRefused = <A>(
+  books: Books,
+  request: Request,
+  apply: () => Result.Result<A, Refusal>,
+): Result.Result<A, Refusal> =>
+  books.hasAnswered("carve", request.account, request.id ?? "") ? books.once(request, apply) : apply()
 
 /**
  * Carves a batch in equal parts: the longest prefix for which every minimum fits an equal share, rounded down, of
@@ -103,9 +129,10 @@ export const carveAll = (
     const content = { evenly: one, reserve }
     const decided = fresh ? decisions[place++]! : Result.succeed(asAsked(one, reserve))
     if (Result.isSuccess(decided)) return carve(books, parentId, decided.success, content)
-    return books.unlessRefused({ operation: "carve", account: parentId, id: one.id, content }, () => {
+    const request = books.request("carve", parentId, one.id, content)
+    return unlessRefused(books, request, () => {
       const reason = cannotCarve(books, books.account(parentId), { id: one.id, reserve }) ?? decided.failure
-      return books.refused("carve", parentId, one.id, reason)
+      return books.refused("carve", parentId, one.id, reason, request)
     })
   })
 }
@@ -196,9 +223,10 @@ const transfer = (
   of: { readonly operation: "topUp" | "reclaim"; readonly childId: string; readonly id: string | undefined },
   wanted: Grant,
   apply: (parent: Account, child: Account, reserve: Reserve, vector: Amounts) => Refusal | undefined,
-): Result.Result<Account, Refusal> =>
-  books.once({ operation: of.operation, account: of.childId, id: of.id, content: wanted }, () => {
-    const refused = (reason: Refusal) => books.refused(of.operation, of.childId, of.id ?? of.childId, reason)
+): Result.Result<Account, Refusal> => {
+  const request = books.request(of.operation, of.childId, of.id, wanted)
+  return books.once(request, () => {
+    const refused = (reason: Refusal) => books.refused(of.operation, of.childId, of.id ?? of.childId, reason, request)
     const valid = validate(wanted, of.operation)
     if (Result.isFailure(valid)) return refused(valid.failure)
     const child = books.account(of.childId)
@@ -209,11 +237,13 @@ const transfer = (
     const reason = apply(parent, child, child.parent.reserve, vector)
     if (reason !== undefined) return refused(reason)
     const tag = of.operation === "topUp" ? "ToppedUp" : "Reclaimed"
-    books.record({ _tag: tag, account: of.childId, parent: parent.id, amounts: nonZero(vector) })
+    const given = { parent: parent.id, amounts: nonZero(vector) }
+    books.record({ _tag: tag, account: of.childId, ...given, ...underOf(request) })
     payDebts(books)
     serveAround(books, of.childId)
     return ok(books.account(of.childId))
   })
+}
 
 // --- inside
 
@@ -225,8 +255,22 @@ const make = (
     readonly parent: Account["parent"]
     readonly grant: Grant
   },
+  recorded: Recorded | undefined,
 ): Result.Result<Account, Refusal> => {
   if (books.has(options.id)) return refuse({ _tag: "IdConflict", id: options.id })
+  const window = recorded === undefined ? windowOf(books, options) : ok(withinParent(books, options, recorded.window))
+  if (Result.isFailure(window)) return refuse(window.failure)
+  const plan = options.reserves ?? undivided
+  const allocated = split(options.grant, plan, options.path)
+  if (Result.isFailure(allocated)) return refuse(allocated.failure)
+  const exploreAtMost = plan.exploreAtMost === undefined ? undefined : copied(plan.exploreAtMost)
+  return ok(Accounts.make({ ...options, allocated: allocated.success, exploreAtMost, window: window.success }))
+}
+
+type Placed = Opening & { readonly parent: Account["parent"] }
+
+/** The times of a new account: its deadline, and how the time until then is divided. */
+const windowOf = (books: Books, options: Placed): Result.Result<Window | undefined, Refusal> => {
   const openedAtMillis = books.nowMillis()
   const wrongTime = invalidTime(options, openedAtMillis)
   if (wrongTime !== undefined) return refuse(wrongTime)
@@ -237,16 +281,18 @@ const make = (
     askedMillis: options.wallClockMillis,
     neededMillis: options.minimumMillis ?? 0,
   })
-  if (Result.isFailure(deadline)) return refuse(deadline.failure)
-  const allocated = split(options.grant, options.reserves ?? undivided, options.path)
-  if (Result.isFailure(allocated)) return refuse(allocated.failure)
-  const deadlineMillis = deadline.success
-  const window =
+  return Result.map(deadline, (deadlineMillis) =>
     deadlineMillis === undefined
       ? undefined
-      : divide({ openedAtMillis, deadlineMillis }, options.window ?? { _tag: "Scope" })
-  const { exploreAtMost } = options.reserves ?? undivided
-  return ok(Accounts.make({ ...options, allocated: allocated.success, exploreAtMost, window }))
+      : divide({ openedAtMillis, deadlineMillis }, options.window ?? { _tag: "Scope" }),
+  )
+}
+
+/** A recorded window, cut off where the parent must go on: no child outlives that. */
+const withinParent = (books: Books, { parent }: Placed, window: Window | undefined): Window | undefined => {
+  const limit = parent === undefined ? undefined : endOf(books.account(parent.id).window, parent.reserve)
+  if (limit === undefined) return window
+  return clamp(window ?? { exploreEndMillis: limit, verifyEndMillis: limit, deadlineMillis: limit }, limit)
 }
 
 const cannotCarve = (
@@ -273,6 +319,7 @@ const openingOf = (self: Account) => ({
     output: nonZero(self.opening.output),
   },
   ...(self.window === undefined ? {} : { window: self.window }),
+  ...(self.exploreAtMost === undefined ? {} : { exploreAtMost: self.exploreAtMost }),
 })
 
 /** The caps of an account, as a grant: a cap of zero is shown, an uncapped dimension left out. */

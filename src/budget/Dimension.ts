@@ -210,7 +210,8 @@ export const validate = (input: Grant, field: string): Result.Result<Grant, Inva
   return Result.succeed(copied(input))
 }
 
-const copied = (input: Grant): Grant => {
+/** The known dimensions of a grant, those left out left out. */
+export const copied = (input: Grant): Grant => {
   const checked: { [D in Dimension]?: number } = {}
   if (input.steps !== undefined) checked.steps = input.steps + 0
   if (input.ticks !== undefined) checked.ticks = input.ticks + 0

@@ -46,7 +46,14 @@ const opened = {
   grant: Sparse,
   reserves: ByReserve,
   window: Schema.optionalKey(Times),
+  /** In percent. */
+  exploreAtMost: Schema.optionalKey(Sparse),
 }
+
+const Limits = Schema.Struct({ maxDepth: Schema.Finite, maxOpenChildren: Schema.Finite })
+
+/** The id that the caller gave an operation, and a digest of what was asked under it; see `digest`. */
+const under = { under: Schema.optionalKey(Schema.Struct({ id: Schema.String, content: Schema.String })) }
 
 const resolved = { account: Schema.String, hold: Schema.String, reserve: ReserveName }
 
@@ -57,22 +64,25 @@ const resolved = { account: Schema.String, hold: Schema.String, reserve: Reserve
  * @since 0.1.0
  */
 export const Entry = Schema.Union([
-  Schema.TaggedStruct("Opened", opened),
+  /** `limits` are left out where they are the usual ones. */
+  Schema.TaggedStruct("Opened", { ...opened, limits: Schema.optionalKey(Limits) }),
+  /** `content` is the digest of what was asked; the id of the account is the one it came under. */
   Schema.TaggedStruct("Carved", {
     ...opened,
     parent: Schema.String,
     reserve: ReserveName,
     asked: Sparse,
     charge: Sparse,
+    content: Schema.String,
   }),
   Schema.TaggedStruct("Held", { ...resolved, amounts: Sparse, moved: Sparse }),
   Schema.TaggedStruct("Settled", { ...resolved, held: Sparse, actual: Sparse }),
   Schema.TaggedStruct("Voided", { ...resolved, held: Sparse }),
   Schema.TaggedStruct("Assumed", { ...resolved, held: Sparse }),
-  Schema.TaggedStruct("Extended", { ...resolved, amounts: Sparse }),
+  Schema.TaggedStruct("Extended", { ...resolved, amounts: Sparse, moved: Schema.optionalKey(Sparse), ...under }),
   Schema.TaggedStruct("Adjusted", { ...resolved, held: Sparse, actual: Sparse, landedOn: Schema.String }),
-  Schema.TaggedStruct("ToppedUp", { account: Schema.String, parent: Schema.String, amounts: Sparse }),
-  Schema.TaggedStruct("Reclaimed", { account: Schema.String, parent: Schema.String, amounts: Sparse }),
+  Schema.TaggedStruct("ToppedUp", { account: Schema.String, parent: Schema.String, amounts: Sparse, ...under }),
+  Schema.TaggedStruct("Reclaimed", { account: Schema.String, parent: Schema.String, amounts: Sparse, ...under }),
   Schema.TaggedStruct("Waited", {
     account: Schema.String,
     parent: Schema.String,
@@ -88,11 +98,27 @@ export const Entry = Schema.Union([
     debt: Sparse,
   }),
   Schema.TaggedStruct("DebtPaid", { account: Schema.String, paid: Sparse, covered: Schema.Array(Taken) }),
-  Schema.TaggedStruct("Moved", { account: Schema.String, from: ReserveName, to: ReserveName, amounts: Sparse }),
-  Schema.TaggedStruct("Amended", { account: Schema.String, from: Sparse, to: Sparse, wanted: Sparse }),
-  Schema.TaggedStruct("Frozen", { account: Schema.String, cause: Schema.String, closingWork: Schema.Boolean }),
-  Schema.TaggedStruct("Paused", { account: Schema.String, cause: Schema.String }),
-  Schema.TaggedStruct("Resumed", { account: Schema.String, pausedMillis: Schema.Finite }),
+  Schema.TaggedStruct("Moved", {
+    account: Schema.String,
+    from: ReserveName,
+    to: ReserveName,
+    amounts: Sparse,
+    ...under,
+  }),
+  Schema.TaggedStruct("Amended", { account: Schema.String, from: Sparse, to: Sparse, wanted: Sparse, ...under }),
+  /** `atMillis`, on the clock of the ledger, only where it let a clock run again that had been paused. */
+  Schema.TaggedStruct("Frozen", {
+    account: Schema.String,
+    cause: Schema.String,
+    closingWork: Schema.Boolean,
+    atMillis: Schema.optionalKey(Schema.Finite),
+  }),
+  Schema.TaggedStruct("Paused", { account: Schema.String, cause: Schema.String, atMillis: Schema.Finite }),
+  Schema.TaggedStruct("Resumed", {
+    account: Schema.String,
+    pausedMillis: Schema.Finite,
+    atMillis: Schema.Finite,
+  }),
   Schema.TaggedStruct("Closed", {
     account: Schema.String,
     granted: Sparse,
@@ -106,6 +132,8 @@ export const Entry = Schema.Union([
     operation: Schema.String,
     id: Schema.String,
     reason: Refusal,
+    /** Present where the refusal stays: under that id it is given again. */
+    ...under,
   }),
 ])
 

@@ -4,7 +4,16 @@
 import * as Result from "effect/Result"
 import * as Accounts from "./Account.ts"
 import type { Account } from "./Account.ts"
-import { type Books, type Hold, type HoldRef, notOpen, refuse, type Settlement } from "./Books.ts"
+import {
+  type Books,
+  type Hold,
+  type HoldRef,
+  notOpen,
+  refuse,
+  type Request,
+  type Settlement,
+  underOf,
+} from "./Books.ts"
 import { cover, type Covered } from "./Cover.ts"
 import { payDebts } from "./Debt.ts"
 import {
@@ -29,6 +38,9 @@ import { endOf } from "./Window.ts"
 
 const ok = Result.succeed
 
+/** The holds that pay, or paid, for a call of `Budget.spend`, or may have done so before a restore: for no other one. */
+export const calls = new WeakSet<Hold>()
+
 const withinHold: Settlement = { excess: zero, covered: true, short: [] }
 
 /** A hold for work needs an open account; closing work may also be paid from a frozen one. */
@@ -46,15 +58,17 @@ const resolvedOf = (hold: Hold) => ({ account: hold.account, hold: hold.id, rese
  * **Fails with** `Insufficient` (every short dimension), `NotOpen`, `DeadlinePassed`, `IdConflict`, `InvalidAmount`.
  */
 export const place = (books: Books, ref: HoldRef, reserve: Reserve, wanted: Grant): Result.Result<Hold, Refusal> => {
-  const answered = books.hasAnswered("hold", ref.account, ref.id)
-  const placed = answered ? undefined : placeNow(books, ref, reserve, wanted)
-  if (placed !== undefined && Result.isSuccess(placed)) return placed
-  const request = { operation: "hold", account: ref.account, id: ref.id, content: { reserve, wanted } }
-  return books.once(request, () => placed ?? placeNow(books, ref, reserve, wanted))
+  if (!books.hasAnswered("hold", ref.account, ref.id)) return placeNow(books, ref, reserve, wanted)
+  return books.once(requestOf(books, ref, reserve, wanted), () => placeNow(books, ref, reserve, wanted))
 }
 
+/** Only a refusal needs it: a hold itself shows what was asked under its id. */
+const requestOf = (books: Books, ref: HoldRef, reserve: Reserve, wanted: Grant): Request =>
+  books.request("hold", ref.account, ref.id, { reserve, wanted })
+
 const placeNow = (books: Books, ref: HoldRef, reserve: Reserve, wanted: Grant): Result.Result<Hold, Refusal> => {
-  const refused = (reason: Refusal) => books.refused("hold", ref.account, ref.id, reason)
+  const refused = (reason: Refusal) =>
+    books.refused("hold", ref.account, ref.id, reason, requestOf(books, ref, reserve, wanted))
   const wrong = wrongIn(wanted, "hold")
   if (wrong !== undefined) return refused(wrong)
   const vector = amounts(wanted)
@@ -94,9 +108,10 @@ const placedAgain = (books: Books, hold: Hold, reserve: Reserve, wanted: Amounts
  *
  * **Fails with** `Insufficient`, `NotOpen`, `AlreadyResolved`, `UnknownId`, `InvalidAmount`.
  */
-export const extend = (books: Books, ref: HoldRef, extra: Grant, id?: string): Result.Result<Hold, Refusal> =>
-  books.once({ operation: "extendHold", account: ref.account, id, content: { hold: ref.id, extra } }, () => {
-    const refused = (reason: Refusal) => books.refused("extendHold", ref.account, ref.id, reason)
+export const extend = (books: Books, ref: HoldRef, extra: Grant, id?: string): Result.Result<Hold, Refusal> => {
+  const request = books.request("extendHold", ref.account, id, { hold: ref.id, extra })
+  return books.once(request, () => {
+    const refused = (reason: Refusal) => books.refused("extendHold", ref.account, ref.id, reason, request)
     const valid = validate(extra, "extra")
     if (Result.isFailure(valid)) return refused(valid.failure)
     const found = pending(books, ref)
@@ -112,10 +127,19 @@ export const extend = (books: Books, ref: HoldRef, extra: Grant, id?: string): R
     const extended: Hold = { ...hold, amounts: add(hold.amounts, vector), extended: more }
     books.put({ ...placed.success.account, pendingHolds: self.pendingHolds })
     books.putHold(extended)
+    if (calls.has(hold)) calls.add(extended)
     books.count(vector)
-    books.record({ _tag: "Extended", ...resolvedOf(hold), amounts: nonZero(vector) })
+    const moved = isZero(placed.success.moved) ? {} : { moved: nonZero(placed.success.moved) }
+    books.record({
+      _tag: "Extended",
+      ...resolvedOf(hold),
+      amounts: nonZero(vector),
+      ...moved,
+      ...underOf(request),
+    })
     return ok(extended)
   })
+}
 
 /**
  * Books what a call really used. A bill above the hold is booked in full and covered along the path to the root; what

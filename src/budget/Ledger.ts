@@ -19,6 +19,7 @@ import type * as Line from "./Line.ts"
 import { operations } from "./Operations.ts"
 import type { Refusal } from "./Refusal.ts"
 import type { Reserve } from "./Reserve.ts"
+import { pendingIn, restore, type RestoreFailure } from "./Restore.ts"
 import { endOf } from "./Window.ts"
 
 /** @since 0.1.0 */
@@ -46,6 +47,47 @@ export class Ledger {
     return Result.map(operations.openRoot(books, options), ({ id }) => new Ledger(books, id))
   }
 
+  /**
+   * The tree as it was when the last of `entries` was written, in their order and from the first one on: accounts, holds
+   * (also those still pending), debts, windows, answers to ids, and the numbers of {@link freshId}. From then on it is like
+   * any other, with the limits it was opened with.
+   *
+   * Written to `record` is only what is due before anything else can happen: what is missing of the last operation, if the
+   * journal ends in the middle of it, and that those who stood in line have left it, since nobody waits any more. With it the
+   * journal can be restored again.
+   *
+   * A hold that is still pending may have paid for a call: resolve it. It pays for no other one.
+   *
+   * **Fails with** `RestoreFailure` at the first entry that the books contradict; see `Restore` for what is not found.
+   *
+   * **Example** (Going on with what a journal says)
+   *
+   * ```ts
+   * import { Budget } from "bursar"
+   * import * as Result from "effect/Result"
+   *
+   * const journal: Array<{ entry: Budget.Entry }> = []
+   * const options = { record: (entry: Budget.Entry) => void journal.push({ entry }), nowMillis: () => 0 }
+   * const before = Result.getOrThrow(Budget.Ledger.openRoot({ id: "root", name: "root", grant: { steps: 3 }, ...options }))
+   * before.hold({ account: "root", id: "call" }, "explore", { steps: 2 })
+   *
+   * const after = Result.getOrThrow(Budget.Ledger.restore([...journal], options))
+   * for (const hold of after.pendingHolds()) after.assume(hold)
+   * after.reachable("root", "explore") // => { steps: 1 }
+   * journal.map(({ entry }) => entry._tag) // => ["Opened", "Held", "Assumed"]
+   * ```
+   */
+  static restore(
+    entries: ReadonlyArray<{ readonly entry: Entry }>,
+    options: Omit<LedgerOptions, "limits">,
+  ): Result.Result<Ledger, RestoreFailure> {
+    return Result.map(restore(entries, options), ({ books, root, numbers }) => {
+      const ledger = new Ledger(books, root)
+      for (const [name, number] of numbers) ledger.#named.set(name, number)
+      return ledger
+    })
+  }
+
   // --- queries
 
   get root(): Account {
@@ -67,8 +109,9 @@ export class Ledger {
     return this.#books.childrenOf(id)
   }
 
-  /** The holds of an account that are still pending. */
-  pendingHolds(id: string): ReadonlyArray<Hold> {
+  /** The holds that are still pending: of an account, or of the whole tree. */
+  pendingHolds(id?: string): ReadonlyArray<Hold> {
+    if (id === undefined) return pendingIn(this.#books)
     return this.#books.holdsOf(id).filter((hold) => hold.state === "Pending")
   }
 
@@ -200,7 +243,8 @@ export class Ledger {
 
   /**
    * Gives back what of a child's explore is free and stands in line at its parent until `least` of `need` fits; see
-   * `Line`. `onEnd` is called once, at once or later, with what was added or with why it was refused.
+   * `Line`. `onEnd` is called once, at once or later, with what was added or with why it was refused; it is still inside
+   * the operation that ended the wait, so it must not start another one.
    */
   wait(child: string, wanted: Line.Need, onEnd: (ended: Line.Ended) => void): void {
     operations.wait(this.#books, child, wanted, onEnd)

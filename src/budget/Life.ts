@@ -4,7 +4,7 @@
 import * as Result from "effect/Result"
 import * as Accounts from "./Account.ts"
 import type { Account, State } from "./Account.ts"
-import { type Books, notOpen } from "./Books.ts"
+import { type Books, notOpen, type Request, underOf } from "./Books.ts"
 import { payDebts } from "./Debt.ts"
 import { add, amounts, dimensions, type Grant, invalidAmount, map, nonZero, onlyCapped, validate } from "./Dimension.ts"
 import { leave, serve, serveAround } from "./Line.ts"
@@ -22,10 +22,11 @@ export interface Moving {
 }
 
 /** Moves what is free in a reserve to a senior one. **Fails with** `Insufficient`, `NotOpen`, `InvalidAmount`. */
-export const move = (books: Books, account: string, moving: Moving, id?: string): Result.Result<Account, Refusal> =>
-  books.once({ operation: "move", account, id, content: moving }, () => {
+export const move = (books: Books, account: string, moving: Moving, id?: string): Result.Result<Account, Refusal> => {
+  const request = books.request("move", account, id, moving)
+  return books.once(request, () => {
     const { from, to } = moving
-    const refused = (reason: Refusal) => books.refused("move", account, id ?? account, reason)
+    const refused = (reason: Refusal) => books.refused("move", account, id ?? account, reason, request)
     const valid = validate(moving.wanted, "move")
     if (Result.isFailure(valid)) return refused(valid.failure)
     if (reserves.indexOf(to) <= reserves.indexOf(from)) {
@@ -38,9 +39,10 @@ export const move = (books: Books, account: string, moving: Moving, id?: string)
     if (shortages.length > 0) return refused({ _tag: "Insufficient", shortages })
     const moved = Accounts.move(self, from, to, vector)
     books.put(moved)
-    books.record({ _tag: "Moved", account, from, to, amounts: nonZero(vector) })
+    books.record({ _tag: "Moved", account, from, to, amounts: nonZero(vector), ...underOf(request) })
     return ok(moved)
   })
+}
 
 /**
  * Changes the caps of the root: raises at once into explore, lowers to no less than what is used, held, carved or kept
@@ -49,18 +51,21 @@ export const move = (books: Books, account: string, moving: Moving, id?: string)
  * **Fails with** `InvalidAmount`, also for a dimension that was opened without a cap: what is already carved from it has
  * none either. `NotOpen` when the run is over.
  */
-export const amend = (books: Books, root: string, caps: Grant, id?: string): Result.Result<Account, Refusal> =>
-  books.once({ operation: "amend", account: root, id, content: caps }, () => applyCaps(books, root, caps))
+export const amend = (books: Books, root: string, caps: Grant, id?: string): Result.Result<Account, Refusal> => {
+  const request = books.request("amend", root, id, caps)
+  return books.once(request, () => applyCaps(books, caps, request))
+}
 
-const applyCaps = (books: Books, id: string, caps: Grant): Result.Result<Account, Refusal> => {
-  const self = books.account(id)
+const applyCaps = (books: Books, caps: Grant, request: Request): Result.Result<Account, Refusal> => {
+  const self = books.account(request.account)
+  const refused = (reason: Refusal) => books.refused("amend", self.id, self.id, reason, request)
   const valid = validate(caps, "amend")
-  if (Result.isFailure(valid)) return books.refused("amend", self.id, self.id, valid.failure)
-  if (self.state === "Closed") return books.refused("amend", self.id, self.id, notOpen(self))
+  if (Result.isFailure(valid)) return refused(valid.failure)
+  if (self.state === "Closed") return refused(notOpen(self))
   const uncapped = dimensions.find((d) => valid.success[d] !== undefined && !self.caps[d])
   if (uncapped !== undefined) {
     const remedy = "leave it out: a run opened without that cap cannot get one"
-    return books.refused("amend", self.id, self.id, invalidAmount(`amend.${uncapped}`, caps[uncapped], remedy))
+    return refused(invalidAmount(`amend.${uncapped}`, caps[uncapped], remedy))
   }
   const before = Accounts.granted(self)
   const fund = self.funds.explore
@@ -77,10 +82,11 @@ const applyCaps = (books: Books, id: string, caps: Grant): Result.Result<Account
     from: nonZero(before),
     to: nonZero(Accounts.granted(amended)),
     wanted: valid.success,
+    ...underOf(request),
   })
   payDebts(books)
-  serveAround(books, id)
-  return ok(books.account(id))
+  serveAround(books, self.id)
+  return ok(books.account(self.id))
 }
 
 /**
@@ -91,25 +97,27 @@ export const freeze = (books: Books, id: string, cause: string, options?: { read
   const closingWork = options?.closingWork ?? false
   const state: State = closingWork ? "Frozen" : "Draining"
   const frozen = books.account(id)
-  let changed = false
+  const atMillis = books.nowMillis()
+  const changed: Array<Account> = []
   books.walk(id, (self) => {
     if (self.state === "Closed" || self.state === "Draining" || self.state === state) return
-    changed = true
-    books.put({ ...goOn(books, self), state, cause: self.state === "Frozen" ? self.cause : cause })
-    leave(books, self.id, notOpen(books.account(self.id)))
+    changed.push(self)
+    books.put({ ...goOn(books, self, atMillis), state, cause: self.state === "Frozen" ? self.cause : cause })
   })
-  if (changed || (frozen.state !== "Closed" && frozen.cause !== cause))
-    books.record({ _tag: "Frozen", account: id, cause, closingWork })
+  if (changed.length === 0 && (frozen.state === "Closed" || frozen.cause === cause)) return
+  const time = changed.some((self) => self.pausedAtMillis !== undefined) ? { atMillis } : {}
+  books.record({ _tag: "Frozen", account: id, cause, closingWork, ...time })
+  for (const self of changed) leave(books, self.id, notOpen(books.account(self.id)))
 }
 
 /** Stops holds, carves and the time of an account and everything below it. **Fails with** `NotOpen`. */
 export const pause = (books: Books, id: string, cause: string): Result.Result<Account, Refusal> => {
   if (books.account(id).state !== "Open") return books.refused("pause", id, id, notOpen(books.account(id)))
-  const pausedAtMillis = books.nowMillis()
+  const atMillis = books.nowMillis()
   books.walk(id, (self) => {
-    if (self.state === "Open") books.put({ ...self, state: "Paused", cause, pausedAtMillis, pausedBy: id })
+    if (self.state === "Open") books.put({ ...self, state: "Paused", cause, pausedAtMillis: atMillis, pausedBy: id })
   })
-  books.record({ _tag: "Paused", account: id, cause })
+  books.record({ _tag: "Paused", account: id, cause, atMillis })
   return ok(books.account(id))
 }
 
@@ -122,20 +130,22 @@ export const resume = (books: Books, id: string): Result.Result<Account, Refusal
   if (paused.state !== "Paused" || paused.pausedBy !== id) return books.refused("resume", id, id, notOpen(paused))
   const parent = paused.parent === undefined ? undefined : books.account(paused.parent.id)
   if (parent !== undefined && parent.state !== "Open") return books.refused("resume", id, id, notOpen(parent))
-  const pausedMillis = books.nowMillis() - paused.pausedAtMillis!
+  const atMillis = books.nowMillis()
+  const pausedMillis = atMillis - paused.pausedAtMillis!
   books.walk(id, (self) => {
-    if (self.state === "Paused" && self.pausedBy === id) books.put({ ...goOn(books, self), state: "Open", cause: "" })
+    if (self.state === "Paused" && self.pausedBy === id)
+      books.put({ ...goOn(books, self, atMillis), state: "Open", cause: "" })
   })
-  books.record({ _tag: "Resumed", account: id, pausedMillis })
+  books.record({ _tag: "Resumed", account: id, pausedMillis, atMillis })
   books.walk(id, (self) => serve(books, self.id))
   serveAround(books, id)
   return ok(books.account(id))
 }
 
 /** Lets the clock of a paused account run again: its window moves by the time it stood still. */
-const goOn = (books: Books, self: Account): Account => {
+const goOn = (books: Books, self: Account, atMillis: number): Account => {
   if (self.pausedAtMillis === undefined) return self
-  const pausedMillis = books.nowMillis() - self.pausedAtMillis
+  const pausedMillis = atMillis - self.pausedAtMillis
   const window = self.window === undefined ? undefined : within(books, self, shift(self.window, pausedMillis))
   return { ...self, pausedAtMillis: undefined, pausedBy: undefined, window }
 }

@@ -6,7 +6,7 @@ import * as Fiber from "effect/Fiber"
 import * as References from "effect/References"
 import { TestClock } from "effect/testing"
 import * as Budget from "../../src/budget/Budget.ts"
-import { left, open, type Tree } from "./tree.ts"
+import { left, ok, open, type Tree } from "./tree.ts"
 
 const place = { id: "h", reserve: "explore" } as const
 const purseOf = (tree: Tree): Budget.Purse => ({ ledger: tree.ledger, account: "root" })
@@ -54,6 +54,18 @@ describe("spending", () => {
         tree.entries.map((entry) => entry._tag),
         ["Opened", "Refused"],
       )
+    }),
+  )
+
+  it.effect("has its hold for itself: under the same id there is no other one, also once it was extended", () =>
+    Effect.gen(function* () {
+      const tree = open({ money: 10 })
+      const second = Effect.suspend(() => {
+        ok(tree.ledger.extendHold({ account: "root", id: place.id }, { money: 1 }))
+        return Effect.flip(spend(tree, attempt(Effect.die("a second call"))))
+      })
+      const { exit } = yield* spend(tree, attempt(second))
+      assert.deepStrictEqual((yield* exit).reason, { _tag: "IdConflict", id: place.id })
     }),
   )
 

@@ -2,15 +2,20 @@
  * A journal on disk: one folder, and for each run a log `<run>.jsonl` and beside it `<run>.content.jsonl`, where the
  * texts lie that the log refers to by hash. Both are only ever appended to.
  *
- * What was recorded is written before each effect on the outside world, so a killed process loses at most what it had
- * decided since.
+ * What was recorded is written before each effect on the outside world and after it, so a killed process loses at most
+ * what it had decided since. A last line that was cut off in the middle is taken away when the run is resumed. While a
+ * process writes a log, `<run>.lock` keeps others from doing so.
  */
 import * as fs from "node:fs"
 import * as path from "node:path"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import { Journal, JournalError, type Log, makeLog } from "../journal/Journal.ts"
+import * as Result from "effect/Result"
+import type * as Scope from "effect/Scope"
+import type { Recorded } from "../event/Event.ts"
+import { Journal, JournalError, type Log, makeLog, nameTaken, type Reopened } from "../journal/Journal.ts"
 import * as Line from "../journal/Line.ts"
+import { appender, type Appender, completeLines, lock } from "./internal/files.ts"
 
 /**
  * Where and how to keep journals.
@@ -30,8 +35,8 @@ export interface Options {
 /**
  * Keeps the journal of every run in a folder.
  *
- * **Fails with** `JournalError`, when a run starts and its file cannot be written. A write that fails later is a defect:
- * nothing may be spent that is not on record.
+ * **Fails with** `JournalError`, when a run starts and its file cannot be written or exists already. A write that fails
+ * later is a defect: nothing may be spent that is not on record.
  *
  * **Example** (A run that leaves a log)
  *
@@ -54,67 +59,182 @@ export interface Options {
  * @category journal
  * @since 0.1.0
  */
-export const layer = (options: Options): Layer.Layer<never> =>
-  Layer.succeed(Journal)({ open: (run) => Effect.acquireRelease(openFiles(options, run), close) })
+export const layer = (options: Options): Layer.Layer<never> => Layer.succeed(Journal)(make(options))
 
-interface Files extends Log {
-  readonly close: () => void
+/** The journal that {@link layer} provides. */
+export const make = (options: Options): Journal => ({
+  open: (run) =>
+    Effect.gen(function* () {
+      const paths = pathsOf(options.directory, run)
+      yield* attempt(paths.log, () => fs.mkdirSync(options.directory, { recursive: true }))
+      if (fs.existsSync(paths.log)) return yield* Effect.fail(nameTaken(paths.log))
+      return yield* openLog(options, run, { firstSeq: 0, kept: new Set() })
+    }),
+  reopen: (run) =>
+    Effect.gen(function* (): Effect.fn.Return<Reopened, JournalError, Scope.Scope> {
+      const paths = pathsOf(options.directory, run)
+      if (!fs.existsSync(paths.log)) return yield* Effect.fail(missing(paths.log))
+      yield* locked(paths)
+      const { events, kept, bytes } = yield* readFiles(paths)
+      yield* attempt(paths.log, () => {
+        fs.truncateSync(paths.log, bytes.log)
+        if (fs.existsSync(paths.content)) fs.truncateSync(paths.content, bytes.content)
+      })
+      const log = yield* opened(options, run, { firstSeq: (events.at(-1)?.seq ?? -1) + 1, kept })
+      return { log, events }
+    }),
+})
+
+/**
+ * The events of a run, in order, with their texts where they were kept. A last line that was cut off is left out.
+ *
+ * **Fails with** `JournalError` when there is no such run, or a line cannot be read.
+ *
+ * @category reading
+ * @since 0.1.0
+ */
+export const read = (options: {
+  readonly directory: string
+  readonly run: string
+}): Effect.Effect<ReadonlyArray<Recorded>, JournalError> =>
+  Effect.suspend(() => {
+    const paths = pathsOf(options.directory, options.run)
+    return fs.existsSync(paths.log)
+      ? Effect.map(readFiles(paths), ({ events }) => events)
+      : Effect.fail(missing(paths.log))
+  })
+
+/**
+ * The names of the runs that are kept in a folder, oldest name first.
+ *
+ * @category reading
+ * @since 0.1.0
+ */
+export const runs = (directory: string): Effect.Effect<ReadonlyArray<string>, JournalError> =>
+  attempt(directory, () =>
+    fs
+      .readdirSync(directory)
+      .filter((name) => name.endsWith(".jsonl") && !name.endsWith(".content.jsonl"))
+      .map((name) => name.slice(0, -".jsonl".length))
+      .toSorted(),
+  )
+
+interface Paths {
+  readonly log: string
+  readonly content: string
+  readonly lock: string
 }
 
-const openFiles = (options: Options, run: string): Effect.Effect<Files, JournalError> => {
-  const location = path.join(options.directory, `${run}.jsonl`)
-  return Effect.try({
-    try: () => {
-      fs.mkdirSync(options.directory, { recursive: true })
-      const log = appender(location, options.fsync ?? false)
-      const store = appender(path.join(options.directory, `${run}.content.jsonl`), options.fsync ?? false)
-      return { log, store }
-    },
-    catch: (error) => new JournalError({ location, reason: error instanceof Error ? error.message : String(error) }),
-  }).pipe(
-    Effect.flatMap(({ log, store }) => {
-      const kept = new Set<string>()
-      const write = () => {
-        store.write()
-        log.write()
-      }
-      const sink: Parameters<typeof makeLog>[0]["sink"] = (recorded) => {
+const pathsOf = (directory: string, run: string): Paths => ({
+  log: path.join(directory, `${run}.jsonl`),
+  content: path.join(directory, `${run}.content.jsonl`),
+  lock: path.join(directory, `${run}.lock`),
+})
+
+const missing = (location: string): JournalError =>
+  new JournalError({ location, reason: "there is no such run", remedy: "name a run whose log is in that folder" })
+
+const attempt = <A>(location: string, run: () => A): Effect.Effect<A, JournalError> =>
+  Effect.try({
+    try: run,
+    catch: (error) =>
+      new JournalError({
+        location,
+        reason: error instanceof Error ? error.message : String(error),
+        remedy: "give a folder that can be written",
+      }),
+  })
+
+// --- writing
+
+interface From {
+  readonly firstSeq: number
+  /** Hashes whose texts are in the side store already. */
+  readonly kept: Set<string>
+}
+
+const openLog = (options: Options, run: string, from: From): Effect.Effect<Log, JournalError, Scope.Scope> =>
+  Effect.andThen(locked(pathsOf(options.directory, run)), opened(options, run, from))
+
+const locked = ({ lock: file, log }: Paths): Effect.Effect<void, JournalError, Scope.Scope> =>
+  Effect.acquireRelease(
+    Effect.flatMap(
+      attempt(log, () => lock(file)),
+      (taken) => (typeof taken === "number" ? Effect.fail(inUse(log, taken)) : Effect.succeed(taken)),
+    ),
+    (unlock) => Effect.sync(unlock),
+  )
+
+const inUse = (location: string, pid: number): JournalError =>
+  new JournalError({
+    location,
+    reason: `the process ${pid} is writing it`,
+    remedy: "wait until that process has ended, or end it",
+  })
+
+const opened = (options: Options, run: string, from: From): Effect.Effect<Log, JournalError, Scope.Scope> => {
+  const paths = pathsOf(options.directory, run)
+  const files = attempt(paths.log, () => {
+    const fsync = options.fsync ?? false
+    const log = appender(paths.log, fsync)
+    return { log, store: appender(paths.content, fsync) }
+  })
+  // The texts first: a line in the log may count on them.
+  const write = (to: { readonly log: Appender; readonly store: Appender }) => {
+    to.store.write()
+    to.log.write()
+  }
+  return Effect.acquireRelease(files, (to) =>
+    Effect.sync(() => {
+      write(to)
+      to.log.close()
+      to.store.close()
+    }),
+  ).pipe(
+    Effect.flatMap((to) => {
+      const { kept, firstSeq } = from
+      const sink = (recorded: Recorded) => {
         const { line, contents } = Line.encode(recorded)
-        log.add(line)
+        to.log.add(line)
         if (options.content === "drop") return
-        for (const content of contents) if (!kept.has(content.hash)) store.add(JSON.stringify(content))
+        for (const content of contents) if (!kept.has(content.hash)) to.store.add(JSON.stringify(content))
         for (const content of contents) kept.add(content.hash)
       }
-      return Effect.map(makeLog({ run, sink, flush: Effect.sync(write), location }), (made) => ({
-        ...made,
-        location,
-        close: () => {
-          write()
-          log.close()
-          store.close()
-        },
-      }))
+      return makeLog({ run, sink, firstSeq, flush: Effect.sync(() => write(to)), location: paths.log })
     }),
   )
 }
 
-const close = (files: Files): Effect.Effect<void> => Effect.sync(files.close)
+// --- reading
 
-/** Collects lines and appends them in one write. */
-const appender = (file: string, fsync: boolean) => {
-  const descriptor = fs.openSync(file, "a")
-  let lines: Array<string> = []
-  return {
-    add: (line: string): void => {
-      lines.push(line)
-    },
-    write: (): void => {
-      if (lines.length === 0) return
-      const text = `${lines.join("\n")}\n`
-      lines = []
-      fs.writeFileSync(descriptor, text)
-      if (fsync) fs.fsyncSync(descriptor)
-    },
-    close: (): void => fs.closeSync(descriptor),
-  }
+interface Read {
+  readonly events: ReadonlyArray<Recorded>
+  readonly kept: Set<string>
+  /** How much of each file is whole lines. */
+  readonly bytes: { readonly log: number; readonly content: number }
 }
+
+const readFiles = (paths: Paths): Effect.Effect<Read, JournalError> =>
+  Effect.gen(function* () {
+    const log = yield* attempt(paths.log, () => completeLines(paths.log))
+    const content = yield* attempt(paths.content, () => completeLines(paths.content))
+    const texts = new Map<string, string>()
+    for (const line of content.lines) {
+      const stored = yield* attempt(paths.content, () => JSON.parse(line) as Line.Stored)
+      texts.set(stored.hash, stored.text)
+    }
+    const events: Array<Recorded> = []
+    for (const [index, line] of log.lines.entries()) {
+      const decoded = Line.decode(line, (hash) => texts.get(hash))
+      if (Result.isFailure(decoded)) return yield* Effect.fail(unreadable(paths.log, index + 1, decoded.failure))
+      events.push(decoded.success)
+    }
+    return { events, kept: new Set(texts.keys()), bytes: { log: log.bytes, content: content.bytes } }
+  })
+
+const unreadable = (location: string, line: number, reason: string): JournalError =>
+  new JournalError({
+    location,
+    reason: `line ${line}: ${reason}`,
+    remedy: "restore the file; a log is only ever appended to",
+  })

@@ -29,7 +29,7 @@ export const rungs: ReadonlyArray<ReadonlyArray<string>> = [
 export const doors: Readonly<Record<string, ReadonlyArray<string>>> = {
   openai: ["openai"],
   otel: ["@opentelemetry/", "@effect/opentelemetry"],
-  node: ["@effect/platform-node"],
+  node: ["@effect/platform-node", "diff"],
   cli: ["@effect/platform-node"],
   testing: [],
 }

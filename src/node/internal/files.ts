@@ -1,0 +1,109 @@
+/**
+ * Files of lines that are only ever appended to, and a lock beside them.
+ */
+import * as fs from "node:fs"
+
+/** Collects lines and appends them in one write. */
+export interface Appender {
+  readonly add: (line: string) => void
+  readonly write: () => void
+  readonly close: () => void
+}
+
+export const appender = (file: string, fsync: boolean): Appender => {
+  const descriptor = fs.openSync(file, "a")
+  let lines: Array<string> = []
+  return {
+    add: (line) => {
+      lines.push(line)
+    },
+    write: () => {
+      if (lines.length === 0) return
+      const text = `${lines.join("\n")}\n`
+      lines = []
+      fs.writeFileSync(descriptor, text)
+      if (fsync) fs.fsyncSync(descriptor)
+    },
+    close: () => fs.closeSync(descriptor),
+  }
+}
+
+/** The whole lines of a file, and how many bytes they take; what stands behind the last line break was cut off. */
+export const completeLines = (file: string): { readonly lines: ReadonlyArray<string>; readonly bytes: number } => {
+  if (!fs.existsSync(file)) return { lines: [], bytes: 0 }
+  const content = fs.readFileSync(file)
+  const bytes = content.lastIndexOf("\n") + 1
+  const text = content.toString("utf8", 0, bytes)
+  return { lines: text === "" ? [] : text.slice(0, -1).split("\n"), bytes }
+}
+
+/**
+ * Takes a lock file and answers with what gives it back, or with the process that has it. The lock of a process that is
+ * gone counts for nothing.
+ */
+export const lock = (file: string): (() => void) | number => {
+  const mine = `${process.pid} ${startOf(process.pid)}\n`
+  const draft = `${file}.${process.pid}.${locks++}`
+  fs.writeFileSync(draft, mine)
+  try {
+    for (;;) {
+      if (took(draft, file)) return () => fs.rmSync(file, { force: true })
+      const owner = ownerOf(file)
+      if (owner !== undefined) return owner
+      // Moved away under a name of our own, so that a lock that somebody takes at this moment is not the one removed.
+      discard(file, `${draft}.stale`)
+    }
+  } finally {
+    fs.rmSync(draft, { force: true })
+  }
+}
+
+let locks = 0
+
+/** A link is made whole or not at all: nobody ever sees a lock without its owner. */
+const took = (draft: string, file: string): boolean => {
+  try {
+    fs.linkSync(draft, file)
+    return true
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "EEXIST") return false
+    throw error
+  }
+}
+
+/** Takes a lock away whose owner is gone; one that was taken meanwhile is put back. */
+const discard = (file: string, aside: string): void => {
+  try {
+    fs.renameSync(file, aside)
+  } catch {
+    return
+  }
+  if (ownerOf(aside) !== undefined) took(aside, file)
+  fs.rmSync(aside, { force: true })
+}
+
+/** The living process that a lock names. */
+const ownerOf = (file: string): number | undefined => {
+  const [pid = 0, start] = textOf(file).trim().split(" ").map(Number)
+  return pid > 0 && isAlive(pid) && startOf(pid) === start ? pid : undefined
+}
+
+const isAlive = (pid: number): boolean => {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "EPERM"
+  }
+}
+
+/** When a process started, in ticks: two processes of one number differ in it. 0 where the system does not tell. */
+const startOf = (pid: number): number => Number(textOf(`/proc/${pid}/stat`).split(") ").at(-1)?.split(" ")[19] ?? 0)
+
+const textOf = (file: string): string => {
+  try {
+    return fs.readFileSync(file, "utf8")
+  } catch {
+    return ""
+  }
+}

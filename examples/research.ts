@@ -26,8 +26,9 @@ import * as Flag from "effect/cli/Flag"
 import { Budget } from "../src/index.ts"
 import { Otel } from "../src/otel/index.ts"
 import { type Done, run } from "./research/Job.ts"
-import { budgetTables, endings, eventLine, reportText } from "./research/Table.ts"
+import { reportText } from "./research/Report.ts"
 import type { Report } from "./research/Team.ts"
+import { budgetTables, endings, eventLine } from "./shared/Table.ts"
 
 const defaults = {
   question: "What happens to a request when it is aborted?",
@@ -93,11 +94,21 @@ const command = Command.make("research", flags, (given) =>
 ).pipe(Command.withDescription("Answers a question from a folder of Markdown files, with citations, on a budget"))
 
 const reportOf = ({ outcome }: Done): Report =>
-  (outcome._tag === "Completed" ? outcome.answer : outcome.partial) ?? {
-    summary: `No report: the run stopped (${outcome._tag === "Stopped" ? outcome.reason : "without an answer"}) before one could be written.`,
+  answerOf(outcome) ?? {
+    summary: `No report: the run stopped (${reasonOf(outcome)}) before one could be written.`,
     findings: [],
     missing: ["the whole question"],
   }
+
+const answerOf = (outcome: Done["outcome"]): Report | undefined => {
+  if (outcome._tag === "Completed") return outcome.answer
+  return outcome._tag === "Stopped" ? outcome.partial : undefined
+}
+
+const reasonOf = (outcome: Done["outcome"]): string => {
+  if (outcome._tag === "Completed") return "completed"
+  return outcome._tag === "Stopped" ? outcome.reason : "suspended"
+}
 
 const asText = (question: string, done: Done): string => {
   const { report } = done.outcome
@@ -117,7 +128,7 @@ const asText = (question: string, done: Done): string => {
 const asJson = (question: string, done: Done): string => {
   const { corpus, outcome } = done
   const { run, accounts, ends, journal, overran } = outcome.report
-  const reason = outcome._tag === "Completed" ? "completed" : outcome.reason
+  const reason = reasonOf(outcome)
   const documents = {
     root: corpus.root,
     files: corpus.files.length,

@@ -5,7 +5,10 @@
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Budget from "../budget/Budget.ts"
-import type { Delegate, OpenedChild } from "../tool/Executor.ts"
+import type { EventOf } from "../event/Event.ts"
+import { sentenceOf } from "../event/StopReason.ts"
+import type { Ending } from "../loop/Loop.ts"
+import type { ChildResult, Delegate, OpenedChild } from "../tool/Setting.ts"
 import { type Agent, type Child, decodeTask } from "./Definition.ts"
 import type { Run } from "./Run.ts"
 
@@ -40,6 +43,8 @@ export const delegateOf = <A, R>(
       const opened = carveAll(at.run.ledger, at.account, wishes)
       return wishes.map(({ child, id, task }) => Result.map(opened.get(id)!, () => open(child.agent, id, task)))
     },
+    goOn: (tool, account) => open(byName.get(tool)!.agent, account, taskOf(at.run, account)),
+    endSuspended: () => at.run.endSuspendedBelow(at.account),
   }
 }
 
@@ -106,4 +111,48 @@ const floorOf = <R>(child: Child<R>): Budget.Grant => {
   const needed = Budget.add(Budget.amounts(reserves.answer), Budget.amounts(reserves.check))
   const stated = Budget.amounts(child.atLeast)
   return Object.fromEntries(Budget.dimensions.map((d) => [d, Math.max(needed[d], stated[d])]))
+}
+
+// --- results
+
+/** What a child that has ended brings its parent. */
+export const childResult = <R>(
+  child: Agent<never, R>,
+  account: string,
+  run: Run,
+  ending: Ending<never>,
+): ChildResult => {
+  const answer = ending.answer === undefined ? undefined : child.answer.encode(ending.answer)
+  return resultOf({ name: child.name, account, ...ending, answer, untrusted: run.isUntrusted(account) })
+}
+
+const taskOf = (run: Run, account: string): string => {
+  const started = run.earlierOf(account).find(({ event }) => event._tag === "AgentStarted")?.event
+  return (started as EventOf<"AgentStarted"> | undefined)?.task.text ?? ""
+}
+
+const resultOf = (
+  of: Pick<Ending<never>, "reason" | "result" | "text"> & {
+    readonly name: string
+    readonly account: string
+    readonly answer: unknown
+    readonly untrusted: boolean
+  },
+): ChildResult => {
+  const { account: child, reason, untrusted } = of
+  const answer = of.answer === undefined ? {} : { answer: of.answer }
+  const text = of.text === undefined ? {} : { text: of.text }
+  const ok = (data: unknown): ChildResult => ({
+    _tag: "Ended",
+    child,
+    outcome: "ok",
+    data,
+    error: undefined,
+    untrusted,
+  })
+  if (reason === "completed") return ok({ status: "completed", ...answer })
+  if (of.result === "partial") return ok({ status: "stopped", reason, ...answer, ...text })
+  const message = `${of.name} stopped without a result: ${reason}. ${sentenceOf(reason)}`
+  const error = { code: "ESTOPPED", message }
+  return { _tag: "Ended", child, outcome: "error", data: undefined, error, untrusted }
 }

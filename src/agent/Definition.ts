@@ -43,9 +43,13 @@ export type Reserves =
 export interface Agent<in out A, out R = never> {
   readonly name: string
   readonly instructions: string
+  /** What has to hold whatever the task is; they stand before it. */
+  readonly constraints: ReadonlyArray<string>
   readonly policy: Policy.Policy<R>
   readonly tools: ReadonlyArray<Tool.Any>
   readonly children: ReadonlyArray<Child<R>>
+  /** What the policy is shown: the tools, and the children as tools. */
+  readonly offered: ReadonlyArray<Tool.Any>
   readonly answer: Answer.AnswerFormat<A>
   readonly verifier: Verifier<A, R> | undefined
   readonly reserves: Plan
@@ -77,6 +81,7 @@ type NoTools = Record<never, never>
 /** Options of {@link make}. */
 export interface Options<A, RP, RV, RC, Tools extends Record<string, Tool.Any>> {
   readonly instructions?: string
+  readonly constraints?: ReadonlyArray<string>
   readonly policy?: Policy.Policy<RP>
   readonly toolkit?: Toolkit.Toolkit<Tools>
   readonly children?: ReadonlyArray<Child<RC>>
@@ -117,14 +122,17 @@ export const make = <
   type R = RP | RV | RC | Tool.HandlersFor<Tools>
   const { verify, reserves } = options
   const [tools, children] = [Object.values(options.toolkit?.tools ?? {}), options.children ?? []]
-  checkTools(name, [...tools, ...children.map((child) => child.tool)])
+  const offered = [...tools, ...children.map((child) => child.tool)]
+  checkTools(name, offered)
   const check = verify?.needs
   return {
     name: checkedName(name),
     instructions: options.instructions ?? "",
+    constraints: options.constraints ?? [],
     policy: (options.policy ?? Policy.model()) as Policy.Policy<R>,
     tools,
     children,
+    offered,
     answer: Answer.make((options.answer ?? Schema.String) as Schema.Codec<A, unknown>),
     verifier: verify,
     reserves: planOf(reserves, check),

@@ -3,7 +3,7 @@
  *
  * The loop runs in a fiber of its own, so that cancelling it still yields an outcome. On interruption the subtree is
  * frozen first, then the loop is interrupted; children live inside the loop and are gone before the account closes, so
- * accounts close leaves first and root last.
+ * accounts close leaves first and root last. An agent that waits for a person keeps its account, paused.
  */
 import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
@@ -13,19 +13,32 @@ import * as Fiber from "effect/Fiber"
 import * as Result from "effect/Result"
 import * as Budget from "../budget/Budget.ts"
 import * as Content from "../event/Content.ts"
-import { dimensionOf, isError, sentenceOf, type StopReason } from "../event/StopReason.ts"
+import type { EventOf } from "../event/Event.ts"
+import { isError, sentenceOf, type StopReason } from "../event/StopReason.ts"
 import * as Loop from "../loop/Loop.ts"
 import type { Machine } from "../loop/Machine.ts"
-import * as Names from "../telemetry/Names.ts"
 import * as Trace from "../telemetry/Trace.ts"
-import type { ChildResult, OpenedChild, Restore } from "../tool/Executor.ts"
+import { Permissions } from "../tool/Permission.ts"
+import type { OpenedChild, Restore } from "../tool/Setting.ts"
 import * as ToolSet from "../tool/ToolSet.ts"
-import { delegateOf } from "./Children.ts"
+import { childResult, delegateOf } from "./Children.ts"
+import { CurrentRun } from "./CurrentRun.ts"
 import type { Agent } from "./Definition.ts"
+import { endAgents, foldOf } from "./Ends.ts"
 import type { Run } from "./Run.ts"
+import { atEnd, atStart, factsOf } from "./Span.ts"
+
+/** Where an agent runs. */
+export interface At {
+  readonly run: Run
+  readonly account: string
+  readonly restore: Restore
+  /** True where the one who gave the task had seen something from outside. */
+  readonly untrusted?: boolean
+}
 
 /**
- * Runs an agent to its end and closes its account.
+ * Runs an agent to its end and closes its account, or until it waits for a person.
  *
  * It must start in the region that opened the account, and that region must not be interruptible: nothing may come
  * between an open account and the one who closes it. Only the wait for the end is interruptible, through `restore`.
@@ -33,19 +46,46 @@ import type { Run } from "./Run.ts"
 export const drive = <A, R>(
   agent: Agent<A, R>,
   task: string,
-  at: { readonly run: Run; readonly account: string; readonly restore: Restore },
-): Effect.Effect<Loop.Ending<A>, never, R> =>
-  Trace.span(`invoke_agent ${agent.name}`, { attributes: atStart(agent, at) }, (span) =>
+  at: At,
+): Effect.Effect<Loop.Ending<A> | Loop.Suspended, never, R> => {
+  const before = endedBefore(agent, at)
+  return before === undefined ? driveOn(agent, task, at) : before
+}
+
+/** How an agent ended in an earlier process, which may not have come to close its account. */
+const endedBefore = <A, R>(agent: Agent<A, R>, { run, account }: At): Effect.Effect<Loop.Ending<A>> | undefined => {
+  const { state } = foldOf(run, account)
+  const ended = run.earlierOf(account).find(({ event }) => event._tag === "AgentEnded")?.event
+  if (ended === undefined) return undefined
+  const { reason, result, answer, text } = ended as EventOf<"AgentEnded">
+  const { short = [], detail = "" } = state.control.stopping ?? {}
+  const decoded = answer === undefined ? undefined : Effect.result(agent.answer.decode(Content.toJson(answer)))
+  const { verified } = state.control
+  return Effect.map(decoded ?? Effect.succeed(undefined), (known): Loop.Ending<A> => {
+    closeAccount(run, account)
+    return {
+      _tag: "Ended",
+      reason,
+      short,
+      detail,
+      result,
+      answer: known === undefined ? undefined : Result.getOrUndefined(known),
+      text: text?.text,
+      verification: verified,
+    }
+  })
+}
+
+const driveOn = <A, R>(
+  agent: Agent<A, R>,
+  task: string,
+  at: At,
+): Effect.Effect<Loop.Ending<A> | Loop.Suspended, never, R> =>
+  Trace.span(`invoke_agent ${agent.name}`, { attributes: () => atStart(agent, at) }, (span) =>
     Effect.gen(function* () {
       const machine = yield* prepare(agent, task, at)
       const { run, account } = at
-      run.log.record({
-        _tag: "AgentStarted",
-        agent: account,
-        name: agent.name,
-        policy: agent.policy.name,
-        task: Content.fromText(task),
-      })
+      begin(agent, machine, at)
       const fiber = yield* Effect.forkChild(Effect.interruptible(Loop.run(machine)))
       run.started(account, fiber)
       const exit = yield* at.restore(Fiber.await(fiber)).pipe(
@@ -53,44 +93,73 @@ export const drive = <A, R>(
         Effect.exit,
       )
       const ended = Exit.isSuccess(exit) ? exit.value : yield* Fiber.await(fiber)
-      const ending = close(machine, ended, at)
+      if (Exit.isSuccess(ended) && ended.value._tag === "Suspended") {
+        suspend(machine, at)
+        yield* run.log.flush
+        return ended.value
+      }
+      const ending = close(machine, ended as Exit.Exit<Loop.Ending<A>>, at)
       span.attributes(atEnd(ending, at))
       if (isError(ending.reason, ending.result)) span.fail(`bursar.${ending.reason}`, sentenceOf(ending.reason))
       yield* run.log.flush
       if (Exit.isFailure(ended) && !Cause.hasInterruptsOnly(ended.cause)) return yield* ended
       return ending
     }),
-  ).pipe(Effect.provideService(Trace.Facts, factsOf(agent, at)))
+  ).pipe(Effect.provideService(Trace.Facts, factsOf(agent, at)), Effect.provideService(CurrentRun, at))
 
-const prepare = <A, R>(
-  agent: Agent<A, R>,
-  task: string,
-  at: { readonly run: Run; readonly account: string },
-): Effect.Effect<Machine<A, R>, never, R> =>
+const prepare = <A, R>(agent: Agent<A, R>, task: string, at: At): Effect.Effect<Machine<A, R>, never, R> =>
   Effect.gen(function* () {
     const { run, account } = at
     const context = yield* Effect.context<R>()
-    return Loop.prepare<A, R>({
+    const machine: Machine<A, R> = Loop.prepare<A, R>({
       ...agent,
+      run: run.id,
+      epoch: run.epoch,
       agent: account,
       task,
       purse: { ledger: run.ledger, account },
       tools: yield* ToolSet.make(agent.tools),
-      offered: [...agent.tools, ...agent.children.map((child) => child.tool)],
+      offered: agent.offered,
       delegate: delegateOf(agent, { run, account }, (child, opened, words) =>
-        opening(child, opened, { run, words, context }),
+        opening(child, opened, { run, words, context, untrusted: () => machine.state.control.untrusted }),
       ),
+      effects: run.effects,
+      permissions: yield* Permissions,
       record: run.log.record,
       flush: run.log.flush,
+      whenOpen: run.whenOpen(account),
     })
+    return machine
   })
 
+/** Records the start, or takes up what an earlier process recorded. */
+const begin = <A, R>(agent: Agent<A, R>, machine: Machine<A, R>, { run, account, untrusted }: At): void => {
+  const earlier = run.earlierOf(account)
+  if (earlier.some(({ event }) => event._tag === "AgentStarted")) return machine.resume(earlier)
+  machine.record({
+    _tag: "AgentStarted",
+    agent: account,
+    name: agent.name,
+    policy: agent.policy.name,
+    task: Content.fromText(machine.task),
+    constraints: agent.constraints,
+    ...(agent.verifier === undefined ? {} : { acceptance: agent.verifier.name }),
+    ...(untrusted === true ? { untrusted } : {}),
+  })
+}
+
+/** The account stands still with its agent, unless it was stopped from above meanwhile. */
+const suspend = <A, R>(machine: Machine<A, R>, at: At): void => {
+  const { run, account } = at
+  run.ledger.pause(account, "waits for a person")
+  run.suspended(account, () => {
+    run.ledger.freeze(account, "cancelled")
+    return close(machine, Exit.interrupt(), at)
+  })
+}
+
 /** Closes the books of an agent whose loop has ended, whichever way. */
-const close = <A, R>(
-  machine: Machine<A, R>,
-  exit: Exit.Exit<Loop.Ending<A>>,
-  at: { readonly run: Run; readonly account: string },
-): Loop.Ending<A> => {
+const close = <A, R>(machine: Machine<A, R>, exit: Exit.Exit<Loop.Ending<A>>, at: At): Loop.Ending<A> => {
   const { run, account } = at
   const ending = Exit.isSuccess(exit) ? exit.value : Loop.interrupted(machine, whyInterrupted(exit.cause))
   const answer = ending.answer === undefined ? undefined : machine.answer.encode(ending.answer)
@@ -102,20 +171,21 @@ const close = <A, R>(
     result: ending.result,
     steps,
     overran: run.ledger.account(account).overran,
+    stateDigest: machine.digest,
     ...(answer === undefined ? {} : { answer: Content.fromJson(answer) }),
+    ...(ending.text === undefined ? {} : { text: Content.fromText(ending.text) }),
   })
-  run.ended(account, {
-    agent: account,
-    name: machine.name,
-    reason: ending.reason,
-    result: ending.result,
-    steps,
-    detail: ending.detail,
-  })
+  const { reason, result, detail } = ending
+  const end = { agent: account, name: machine.name, reason, result, steps, detail }
+  run.ended(account, end, machine.state.control.untrusted)
+  closeAccount(run, account)
+  return ending
+}
+
+const closeAccount = (run: Run, account: string): void => {
   Result.getOrThrowWith(run.ledger.close(account), (refusal) => {
     return new Error(`the account ${account} cannot close: ${Budget.describe(refusal)}`)
   })
-  return ending
 }
 
 /** A loop that breaks down is a defect; the books say so before it goes on. */
@@ -126,89 +196,26 @@ const whyInterrupted = (cause: Cause.Cause<never>): { readonly reason: StopReaso
 
 // --- children
 
-/** A child with an open account, ready to run in the services of its parent. */
+/** A child with an open account, ready to run in the services of its parent; or one that has ended before. */
 const opening = <R>(
   child: Agent<never, R>,
   account: string,
-  from: { readonly run: Run; readonly words: string; readonly context: Context.Context<R> },
+  from: {
+    readonly run: Run
+    readonly words: string
+    readonly context: Context.Context<R>
+    readonly untrusted: () => boolean
+  },
 ): OpenedChild => ({
   account,
   run: (restore) =>
-    drive(child, from.words, { run: from.run, account, restore }).pipe(
-      Effect.map((ending) => childResult(child, account, ending)),
+    drive(child, from.words, { run: from.run, account, restore, untrusted: from.untrusted() }).pipe(
+      Effect.map((ending) => (ending._tag === "Suspended" ? ending : childResult(child, account, from.run, ending))),
       Effect.updateContext((current: Context.Context<never>) => Context.merge(from.context, current)),
     ),
   abandon: Effect.sync(() => {
+    endAgents(from.run, account, "cancelled")
     from.run.ledger.freeze(account, "cancelled")
-    Result.getOrThrow(from.run.ledger.close(account))
+    from.run.ledger.sweep(account, "cancelled")
   }),
 })
-
-const childResult = <R>(child: Agent<never, R>, account: string, ending: Loop.Ending<never>): ChildResult => {
-  const encoded = ending.answer === undefined ? undefined : child.answer.encode(ending.answer)
-  const answer = encoded === undefined ? {} : { answer: encoded }
-  const text = ending.text === undefined ? {} : { text: ending.text }
-  if (ending.reason === "completed") {
-    return { child: account, outcome: "ok", data: { status: "completed", ...answer }, error: undefined }
-  }
-  if (ending.result === "partial") {
-    const data = { status: "stopped", reason: ending.reason, ...answer, ...text }
-    return { child: account, outcome: "ok", data, error: undefined }
-  }
-  const message = `${child.name} stopped without a result: ${ending.reason}. ${sentenceOf(ending.reason)}`
-  return { child: account, outcome: "error", data: undefined, error: { code: "ESTOPPED", message } }
-}
-
-// --- the span
-
-const factsOf = <A, R>(agent: Agent<A, R>, at: { readonly run: Run; readonly account: string }) => {
-  const account = at.run.ledger.account(at.account)
-  return {
-    [Names.runId]: at.run.id,
-    [Names.nodeId]: account.id,
-    [Names.nodePath]: account.path,
-    [Names.nodeDepth]: account.depth,
-    [Names.agentName]: agent.name,
-  }
-}
-
-const atStart = <A, R>(
-  agent: Agent<A, R>,
-  at: { readonly run: Run; readonly account: string },
-): Readonly<Record<string, unknown>> => {
-  const account = at.run.ledger.account(at.account)
-  const grant = Budget.granted(account)
-  const limits = Budget.dimensions.filter((d) => account.caps[d]).map((d) => [Names.budget(d, "limit"), grant[d]])
-  const left = at.run.ledger.leftMillis(account.id, "output")
-  return {
-    [Names.operation]: "invoke_agent",
-    [Names.agentId]: account.id,
-    [Names.uncapped]: Budget.dimensions.filter((d) => !account.caps[d]),
-    ...Object.fromEntries(limits),
-    ...(account.parent === undefined ? {} : { [Names.reserve]: account.parent.reserve }),
-    ...(left === undefined ? {} : { [Names.deadlineRemaining]: left }),
-    "bursar.policy": agent.policy.name,
-  }
-}
-
-const atEnd = <A>(
-  ending: Loop.Ending<A>,
-  at: { readonly run: Run; readonly account: string },
-): Readonly<Record<string, unknown>> => {
-  const account = at.run.ledger.account(at.account)
-  const [own, tree, left] = [Budget.ownUsed(account), Budget.used(account), Budget.unused(account)]
-  const dimension = dimensionOf(ending.reason)
-  const perDimension = Budget.dimensions.flatMap((d) => [
-    [Names.used(d, "own"), own[d]],
-    [Names.used(d, "tree"), tree[d]],
-    ...(account.caps[d] ? [[Names.budget(d, "refunded"), left[d]]] : []),
-    ...(account.debt[d] > 0 ? [[Names.budget(d, "debt"), account.debt[d]]] : []),
-  ])
-  return {
-    [Names.stopReason]: ending.reason,
-    [Names.result]: ending.result,
-    ...(dimension === undefined ? {} : { [Names.stopDimension]: dimension }),
-    ...(account.overran ? { [Names.overrun]: true } : {}),
-    ...Object.fromEntries(perDimension),
-  }
-}

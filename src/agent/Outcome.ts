@@ -1,9 +1,11 @@
 /**
- * How a run ended, as a value: with an accepted answer, or stopped for a reason, with everything that was learned.
+ * How a run ended, as a value: with an accepted answer; stopped for a reason, with everything that was learned; or
+ * standing still, with what it waits for.
  */
+import * as Schema from "effect/Schema"
 import type { Row } from "../budget/Budget.ts"
-import type { ResultKind, StopReason } from "../event/StopReason.ts"
-import type { Rule } from "../event/Event.ts"
+import type { Evidence, Rule, WaitKind } from "../event/Event.ts"
+import { type ResultKind, StopReason } from "../event/StopReason.ts"
 
 /**
  * How one agent of the tree ended.
@@ -37,7 +39,8 @@ export interface Report {
 }
 
 /**
- * The answer was accepted. `rules` are those it passed; empty without a verifier.
+ * The answer was accepted. `rules` are those it passed, and `evidence` is what they were decided from; both empty without
+ * a verifier.
  *
  * @category outcomes
  * @since 0.1.0
@@ -46,6 +49,7 @@ export interface Completed<out A> {
   readonly _tag: "Completed"
   readonly answer: A
   readonly rules: ReadonlyArray<Rule>
+  readonly evidence: ReadonlyArray<Evidence>
   readonly report: Report
 }
 
@@ -68,9 +72,54 @@ export interface Stopped<out A> {
 }
 
 /**
+ * A question to a person: to agree to a call, or to say what became of one. An answer to it repeats its `digest`.
+ *
+ * @category outcomes
+ * @since 0.1.0
+ */
+export interface Question {
+  readonly approval: string
+  readonly kind: WaitKind
+  readonly digest: string
+  readonly agent: string
+  readonly tool: string
+  readonly params: unknown
+  readonly reason: string
+}
+
+/**
+ * The run stands still: its account is paused, nothing is held, and its time does not pass. `Agent.resume` goes on with
+ * it, in this process or another.
+ *
+ * @category outcomes
+ * @since 0.1.0
+ */
+export interface Suspended {
+  readonly _tag: "Suspended"
+  readonly waitsFor: ReadonlyArray<Question>
+  readonly report: Report
+}
+
+/**
  * How a run ended.
  *
  * @category outcomes
  * @since 0.1.0
  */
-export type Outcome<A> = Completed<A> | Stopped<A>
+export type Outcome<A> = Completed<A> | Stopped<A> | Suspended
+
+/**
+ * The run brought no accepted answer; see `Agent.answer`.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class NoAnswer extends Schema.TaggedError<NoAnswer>()("NoAnswer", {
+  run: Schema.String,
+  reason: Schema.Union([StopReason, Schema.Literal("suspended")]),
+  detail: Schema.String,
+}) {
+  override get message(): string {
+    return `the run ${this.run} brought no answer: ${this.reason}${this.detail === "" ? "" : ` (${this.detail})`}`
+  }
+}

@@ -1,41 +1,168 @@
 /**
- * What all agents of one run share: the ledger, the log, and who is running.
+ * What all agents of one run share: the ledger, the log, the effects it has had, and who is running.
  */
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import type { Ledger } from "../budget/Budget.ts"
-import type { Log } from "../journal/Journal.ts"
-import type { AgentEnd, Report } from "./Outcome.ts"
 import * as Budget from "../budget/Budget.ts"
+import * as Content from "../event/Content.ts"
+import type { Event, EventOf, Recorded } from "../event/Event.ts"
+import type { Ending } from "../loop/Loop.ts"
+import type { Log } from "../journal/Journal.ts"
+import { EffectLedger } from "../tool/EffectLedger.ts"
+import type { AgentEnd, Question, Report } from "./Outcome.ts"
+
+/** A log that others may listen to. */
+export class Observed implements Log {
+  readonly run: string
+  readonly flush: Effect.Effect<void>
+  readonly location: string | undefined
+  readonly #log: Log
+  readonly #listeners = new Set<(event: Event) => void>()
+
+  constructor(log: Log) {
+    this.#log = log
+    this.run = log.run
+    this.flush = log.flush
+    this.location = log.location
+  }
+
+  readonly record = (event: Event): number => {
+    const atMillis = this.#log.record(event)
+    for (const listener of this.#listeners) listener(event)
+    return atMillis
+  }
+
+  /** Calls `listener` for each event from now on, until the function that it answers with is called. */
+  listen(listener: (event: Event) => void): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+}
+
+/** What an earlier process left of a run. */
+export interface Earlier {
+  readonly epoch: number
+  readonly events: ReadonlyArray<Recorded>
+}
 
 /** A run in progress. */
 export class Run {
-  readonly log: Log
+  readonly log: Observed
   readonly ledger: Ledger
+  readonly effects: EffectLedger
+  /** How often the run was resumed. */
+  readonly epoch: number
   readonly #fibers = new Map<string, Fiber.Fiber<unknown>>()
   readonly #ends = new Map<string, AgentEnd>()
+  readonly #earlier = new Map<string, Array<Recorded>>()
+  readonly #suspended = new Map<string, () => Ending<unknown>>()
+  readonly #questions = new Map<string, EventOf<"ApprovalRequested">>()
+  readonly #untrusted = new Set<string>()
+  #waiting: Array<() => void> = []
 
-  constructor(options: { readonly log: Log; readonly ledger: Ledger }) {
+  constructor(options: { readonly log: Observed; readonly ledger: Ledger; readonly earlier?: Earlier }) {
     this.log = options.log
     this.ledger = options.ledger
+    this.epoch = options.earlier?.epoch ?? 0
+    const events = options.earlier?.events ?? []
+    this.effects = EffectLedger.of(events)
+    for (const recorded of events) this.takeUp(recorded)
+    this.log.listen((event) => this.#note(event))
   }
 
   get id(): string {
     return this.log.run
   }
 
+  /** Takes in what stands in the journal of an earlier process, or was decided before this one goes on. */
+  takeUp(recorded: Recorded): void {
+    const { event } = recorded
+    this.#note(event)
+    if ((event._tag === "AgentStarted" || event._tag === "CallEnded") && event.untrusted === true) {
+      this.#untrusted.add(event.agent)
+    }
+    if (event._tag === "AgentEnded") {
+      const { agent, reason, result, steps } = event
+      this.#ends.set(agent, { agent, name: this.ledger.account(agent).name, reason, result, steps, detail: "" })
+    }
+    const agent = "agent" in event ? event.agent : event._tag === "Held" ? event.account : undefined
+    if (agent === undefined) return
+    const known = this.#earlier.get(agent)
+    if (known === undefined) this.#earlier.set(agent, [recorded])
+    else known.push(recorded)
+  }
+
+  #note(event: Event): void {
+    if (event._tag === "ApprovalDecided") this.#questions.delete(event.approval)
+    // A call that has ended asks nothing any more.
+    if (event._tag === "CallEnded") {
+      for (const one of this.#questions.values()) {
+        if (one.agent === event.agent && one.call === event.call) this.#questions.delete(one.approval)
+      }
+    }
+    if (event._tag === "ApprovalRequested") this.#questions.set(event.approval, event)
+  }
+
+  /** Questions that nobody has answered yet: those of the given ids, or all. */
+  questions(ids?: ReadonlyArray<string>): ReadonlyArray<Question> {
+    return [...this.#questions.values()]
+      .filter(({ approval }) => ids === undefined || ids.includes(approval))
+      .map(({ approval, kind, digest, agent, tool, params, reason }) => {
+        return { approval, kind, digest, agent, tool, params: Content.toJson(params), reason }
+      })
+  }
+
+  /** The question as it was asked; `undefined` for one that was never asked, or needs no answer any more. */
+  question(approval: string): EventOf<"ApprovalRequested"> | undefined {
+    return this.#questions.get(approval)
+  }
+
+  /** What an earlier process recorded of an agent. */
+  earlierOf(account: string): ReadonlyArray<Recorded> {
+    return this.#earlier.get(account) ?? []
+  }
+
   started(account: string, fiber: Fiber.Fiber<unknown>): void {
     this.#fibers.set(account, fiber)
   }
 
-  ended(account: string, end: AgentEnd): void {
+  ended(account: string, end: AgentEnd, untrusted: boolean): void {
+    if (untrusted) this.#untrusted.add(account)
     this.#fibers.delete(account)
+    this.#suspended.delete(account)
     this.#ends.set(account, end)
+  }
+
+  /** An agent stands still; `end` ends it where its parent ends for another reason. */
+  suspended(account: string, end: () => Ending<unknown>): void {
+    this.#fibers.delete(account)
+    this.#suspended.set(account, end)
+  }
+
+  isSuspended(account: string): boolean {
+    return this.#suspended.has(account)
+  }
+
+  /** Ends an agent that stands still. */
+  endSuspended(account: string): Ending<unknown> | undefined {
+    return this.#suspended.get(account)?.()
+  }
+
+  /** Ends the agents below an account that stand still. */
+  endSuspendedBelow(account: string): void {
+    for (const child of this.ledger.childrenOf(account)) this.#suspended.get(child.id)?.()
+  }
+
+  /** Whether an agent that has ended saw something from outside. */
+  isUntrusted(account: string): boolean {
+    return this.#untrusted.has(account)
   }
 
   /** How an agent ended; one that never came to start was cancelled. */
   endOf(account: string): Pick<AgentEnd, "reason" | "result"> {
-    return this.#ends.get(account) ?? { reason: "cancelled", result: "none" }
+    const { reason, result } = this.#ends.get(account) ?? { reason: "cancelled", result: "none" }
+    return { reason, result }
   }
 
   /** Ends new work in an account and below, then interrupts what runs there. Freeze first: no retry may slip between. */
@@ -45,6 +172,27 @@ export class Run {
       const fiber = this.#fibers.get(account)
       return fiber === undefined ? Effect.void : Fiber.interrupt(fiber)
     })
+  }
+
+  /** Returns once an account is not paused. */
+  whenOpen(account: string): Effect.Effect<void> {
+    return Effect.suspend(() =>
+      this.ledger.account(account).state === "Paused"
+        ? Effect.andThen(
+            Effect.callback<void>((resume) => {
+              this.#waiting.push(() => resume(Effect.void))
+            }),
+            this.whenOpen(account),
+          )
+        : Effect.void,
+    )
+  }
+
+  /** Lets those look again who wait for a paused account. */
+  wake(): void {
+    const waiting = this.#waiting
+    this.#waiting = []
+    for (const resume of waiting) resume()
   }
 
   get report(): Report {

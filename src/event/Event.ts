@@ -18,6 +18,25 @@ export const Call = Schema.Struct({
 /** @since 0.1.0 */
 export type Call = (typeof Call)["Type"]
 
+/**
+ * Something in the world that a call read or left behind, by where it is and what version of it that was. The value
+ * itself stays where it is.
+ *
+ * **Units**: `range` is the first and last line, from 1, where only a part was read.
+ *
+ * @category world
+ * @since 0.1.0
+ */
+export const Resource = Schema.Struct({
+  path: Schema.String,
+  /** A hash, a revision, an entity tag: the same for the same content. */
+  version: Schema.String,
+  range: Schema.optionalKey(Schema.Tuple([Schema.Finite, Schema.Finite])),
+})
+
+/** @since 0.1.0 */
+export type Resource = (typeof Resource)["Type"]
+
 /** What a decision was for: ordinary work, or the last answer from the output reserve. */
 export const Purpose = Schema.Literals(["explore", "wrap_up"])
 
@@ -32,14 +51,50 @@ export type Rule = (typeof Rule)["Type"]
 
 const inStep = { agent: Schema.String, step: Schema.Finite }
 
+/**
+ * What a check looked at: numbers and short facts such as a command and its exit code, and content such as its output.
+ */
+export const Evidence = Schema.Record(
+  Schema.String,
+  Schema.Union([Schema.String, Schema.Finite, Schema.Boolean, Schema.Array(Schema.String), Content]),
+)
+
+/** @since 0.1.0 */
+export type Evidence = (typeof Evidence)["Type"]
+
+/** What a suspended call waits for: a person who agrees to it, or one who knows what became of it. */
+export const WaitKind = Schema.Literals(["approval", "uncertain"])
+
+/** @since 0.1.0 */
+export type WaitKind = (typeof WaitKind)["Type"]
+
 const RunStarted = Schema.TaggedStruct("RunStarted", { agent: Schema.String, task: Content, bursar: Schema.String })
 const RunEnded = Schema.TaggedStruct("RunEnded", { agent: Schema.String, reason: StopReason, result: ResultKind })
+
+/** The run waits for people; its time stands still. */
+const RunSuspended = Schema.TaggedStruct("RunSuspended", {
+  agent: Schema.String,
+  waitsFor: Schema.Array(Schema.String),
+})
+
+/** Somebody goes on with the run: after a suspension, or after the process that ran it was gone. */
+const RunResumed = Schema.TaggedStruct("RunResumed", {
+  agent: Schema.String,
+  epoch: Schema.Finite,
+  after: Schema.Literals(["suspension", "crash"]),
+  bursar: Schema.String,
+})
 
 const AgentStarted = Schema.TaggedStruct("AgentStarted", {
   agent: Schema.String,
   name: Schema.String,
   policy: Schema.String,
   task: Content,
+  constraints: Schema.Array(Schema.String),
+  /** The rules that an answer has to pass. */
+  acceptance: Schema.optionalKey(Schema.String),
+  /** True where the one who gave the task had seen untrusted results. */
+  untrusted: Schema.optionalKey(Schema.Boolean),
 })
 
 const AgentEnded = Schema.TaggedStruct("AgentEnded", {
@@ -48,7 +103,9 @@ const AgentEnded = Schema.TaggedStruct("AgentEnded", {
   result: ResultKind,
   steps: Schema.Finite,
   overran: Schema.Boolean,
+  stateDigest: Schema.String,
   answer: Schema.optionalKey(Content),
+  text: Schema.optionalKey(Content),
 })
 
 /** A decision was made. `kind` says what it proposes. */
@@ -62,6 +119,7 @@ const Decided = Schema.TaggedStruct("Decided", {
   text: Schema.optionalKey(Content),
   why: Schema.optionalKey(Schema.String),
   model: Schema.optionalKey(Schema.String),
+  /** Stands for everything the policy was shown. */
   promptHash: Schema.optionalKey(Schema.String),
   used: Sparse,
   certainty: Schema.Literals(["exact", "assumed"]),
@@ -77,19 +135,67 @@ const DecisionFailed = Schema.TaggedStruct("DecisionFailed", {
   retryable: Schema.Boolean,
 })
 
-const CallStarted = Schema.TaggedStruct("CallStarted", { ...inStep, call: Schema.String, tool: Schema.String })
+const ofCall = { ...inStep, call: Schema.String, tool: Schema.String }
+
+/** An attempt of a call starts: from here on it may have had its effect. */
+const CallStarted = Schema.TaggedStruct("CallStarted", {
+  ...ofCall,
+  attempt: Schema.Finite,
+  version: Schema.String,
+  effect: Schema.Literals(["read", "write", "irreversible"]),
+  /** The key under which its effect counts once. */
+  key: Schema.optionalKey(Schema.String),
+  /** The account of the child that this call started. */
+  child: Schema.optionalKey(Schema.String),
+})
+
+/** An attempt of a call failed and another one follows. */
+const CallFailed = Schema.TaggedStruct("CallFailed", {
+  ...ofCall,
+  attempt: Schema.Finite,
+  code: Schema.String,
+  message: Schema.String,
+})
 
 const CallEnded = Schema.TaggedStruct("CallEnded", {
-  ...inStep,
-  call: Schema.String,
-  tool: Schema.String,
+  ...ofCall,
   outcome: Schema.Literals(["ok", "error"]),
   code: Schema.optionalKey(Schema.String),
   message: Schema.optionalKey(Schema.String),
+  suggestedAction: Schema.optionalKey(Schema.String),
   retryable: Schema.Boolean,
+  /** False when it was refused before it ran, or answered from the ledger. */
   ran: Schema.Boolean,
   stateChanged: Schema.Boolean,
   child: Schema.optionalKey(Schema.String),
+  result: Schema.optionalKey(Content),
+  resources: Schema.optionalKey(Schema.Array(Resource)),
+  /** True where the result comes from outside and is no instruction. */
+  untrusted: Schema.optionalKey(Schema.Boolean),
+  /** The earlier call whose recorded result this is. */
+  replayed: Schema.optionalKey(Schema.String),
+  /** Stands for tool and arguments where nobody knows whether the effect happened. */
+  uncertain: Schema.optionalKey(Schema.String),
+})
+
+/** A call stands still until a person has answered. `digest` is bound to the call as it is. */
+const ApprovalRequested = Schema.TaggedStruct("ApprovalRequested", {
+  ...ofCall,
+  approval: Schema.String,
+  kind: WaitKind,
+  digest: Schema.String,
+  reason: Schema.String,
+  params: Content,
+})
+
+/** A person has answered. */
+const ApprovalDecided = Schema.TaggedStruct("ApprovalDecided", {
+  ...ofCall,
+  approval: Schema.String,
+  kind: WaitKind,
+  decision: Schema.Literals(["approved", "denied", "happened", "did_not_happen"]),
+  by: Schema.String,
+  note: Schema.optionalKey(Schema.String),
   result: Schema.optionalKey(Content),
 })
 
@@ -97,6 +203,8 @@ const Verified = Schema.TaggedStruct("Verified", {
   ...inStep,
   accepted: Schema.Boolean,
   rules: Schema.Array(Rule),
+  evidence: Schema.Array(Evidence),
+  /** What was verified: the state of the agent, and the world as the verifier saw it. */
   stateDigest: Schema.String,
 })
 
@@ -116,11 +224,16 @@ const Stopping = Schema.TaggedStruct("Stopping", {
  */
 export const Event = Schema.Union([
   RunStarted,
+  RunSuspended,
+  RunResumed,
   AgentStarted,
   Decided,
   DecisionFailed,
   CallStarted,
+  CallFailed,
   CallEnded,
+  ApprovalRequested,
+  ApprovalDecided,
   Verified,
   Stopping,
   AgentEnded,

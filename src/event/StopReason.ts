@@ -25,13 +25,16 @@ export const wordOf = (dimension: Dimension): (typeof budgetWords)[Dimension] =>
  * | `budget:<dimension>` | a decision does not fit what is left and cannot be shrunk |
  * | `deadline` | the time for exploring has passed |
  * | `no_progress` | the same actions with the same results, over and over |
+ * | `repeated_action` | the same proposal once more, against a state that has not changed |
  * | `invalid_decisions` | too many decisions in a row that the host could not use |
  * | `unverified` | an answer stands, but nothing is left to check it with |
+ * | `blocked` | permission or a precondition refused for good, or a person said no |
  * | `tool_error` | a tool failed fatally |
  * | `model_error` | the model failed for good |
  * | `unpriced` | no price is known for the model, and money is capped |
  * | `cancelled` | by the caller, the parent, or an interruption |
  * | `refused_at_open` | a child could not be opened |
+ * | `owner_lost` | the process that ran it is gone, and nobody goes on with it |
  *
  * @category endings
  * @since 0.1.0
@@ -46,13 +49,16 @@ export const StopReason = Schema.Literals([
   "budget:tool_calls",
   "deadline",
   "no_progress",
+  "repeated_action",
   "invalid_decisions",
   "unverified",
+  "blocked",
   "tool_error",
   "model_error",
   "unpriced",
   "cancelled",
   "refused_at_open",
+  "owner_lost",
 ])
 
 /** @since 0.1.0 */
@@ -79,13 +85,16 @@ const sentences: Record<string, string> = {
   completed: "The answer was accepted.",
   deadline: "The time for this agent has passed.",
   no_progress: "The same actions brought the same results.",
+  repeated_action: "The same action was proposed again and again.",
   invalid_decisions: "Too many decisions in a row could not be used.",
   unverified: "An answer stands, but nothing was left to check it with.",
+  blocked: "What has to be done is not permitted.",
   tool_error: "A tool failed fatally.",
   model_error: "The model failed for good.",
   unpriced: "No price is known for the model, and money is capped.",
   cancelled: "The run was cancelled.",
   refused_at_open: "The agent could not be opened.",
+  owner_lost: "The process that ran the agent is gone.",
 }
 
 /** A fixed sentence for each reason, free of any text of a provider or a user. */
@@ -106,6 +115,7 @@ export const isError = (reason: StopReason, result: ResultKind): boolean => {
     case "tool_error":
     case "model_error":
     case "unpriced":
+    case "owner_lost":
       return true
     default:
       return result === "none"
@@ -117,5 +127,7 @@ export const allowsWrapUp = (reason: StopReason): boolean =>
   dimensionOf(reason) !== undefined ||
   reason === "deadline" ||
   reason === "no_progress" ||
+  reason === "repeated_action" ||
+  reason === "blocked" ||
   reason === "invalid_decisions" ||
   reason === "tool_error"

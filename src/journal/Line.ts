@@ -2,8 +2,11 @@
  * Events as lines of text: one JSON object each, readable with `jq`. A line holds structure, numbers and hashes; the
  * texts the hashes stand for go to a side store, so that dropping them there changes no digest here.
  */
-import { fromText } from "../event/Content.ts"
-import type { Event, Recorded } from "../event/Event.ts"
+import * as Exit from "effect/Exit"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import { type Content, fromText } from "../event/Content.ts"
+import { Event, type Recorded } from "../event/Event.ts"
 
 /** A piece of content that belongs to the side store. */
 export interface Stored {
@@ -11,19 +14,25 @@ export interface Stored {
   readonly text: string
 }
 
-/** Sentences in which a tool, a check or a decoder may quote what it saw: on a line they are content like any other. */
+/** Sentences in which a tool, a check or a person may quote what they saw: on a line they are content like any other. */
 const quoting: { readonly [Tag in Event["_tag"]]?: ReadonlyArray<string> } = {
   Decided: ["why"],
+  CallFailed: ["message"],
   CallEnded: ["message"],
   Verified: ["detail"],
+  Stopping: ["detail"],
+  ApprovalRequested: ["reason"],
+  ApprovalDecided: ["note"],
 }
+
+const quotedIn = (tag: string): ReadonlyArray<string> => quoting[tag as Event["_tag"]] ?? []
 
 /** The line of an event, and the texts that it refers to by hash. */
 export const encode = (recorded: Recorded): { readonly line: string; readonly contents: ReadonlyArray<Stored> } => {
   const contents: Array<Stored> = []
   const { seq, atMillis, run, event } = recorded
   const head = { seq, at: new Date(atMillis).toISOString(), run }
-  const detached = detach(event, { into: contents, quoting: quoting[event._tag] ?? [] })
+  const detached = detach(event, { into: contents, quoting: quotedIn(event._tag) })
   const line = JSON.stringify({ ...head, ...(detached as object) })
   return { line, contents }
 }
@@ -36,7 +45,7 @@ const detach = (
   if (Array.isArray(value)) return value.map((item) => detach(item, to))
   if (typeof value !== "object" || value === null) return value
   if (isContent(value)) {
-    to.into.push({ hash: value.hash, text: value.text })
+    if (value.text !== undefined) to.into.push({ hash: value.hash, text: value.text })
     return { hash: value.hash, bytes: value.bytes }
   }
   return Object.fromEntries(
@@ -47,5 +56,60 @@ const detach = (
   )
 }
 
-const isContent = (value: object): value is { hash: string; bytes: number; text: string } =>
-  "hash" in value && "bytes" in value && "text" in value && typeof value.text === "string"
+const isContent = (value: object): value is Content =>
+  "hash" in value &&
+  "bytes" in value &&
+  typeof value.hash === "string" &&
+  Object.keys(value).every((key) => key === "hash" || key === "bytes" || key === "text")
+
+const Head = Schema.Struct({ seq: Schema.Finite, at: Schema.String, run: Schema.String })
+
+const decodeHead = Schema.decodeUnknownExit(Head)
+const decodeEvent = Schema.decodeUnknownExit(Event)
+
+/**
+ * An event from its line; `textOf` finds a text in the side store. Where it was dropped the event has hashes alone.
+ *
+ * **Fails with** a sentence that says what is wrong with the line.
+ */
+export const decode = (line: string, textOf: (hash: string) => string | undefined): Result.Result<Recorded, string> => {
+  const parsed = Result.try((): unknown => JSON.parse(line))
+  if (Result.isFailure(parsed)) return Result.fail("it is not JSON")
+  const head = decodeHead(parsed.success)
+  if (Exit.isFailure(head)) return Result.fail("it has no seq, at or run")
+  const { _tag } = parsed.success as { readonly _tag?: unknown }
+  const event = decodeEvent(attach(parsed.success, { textOf, quoting: quotedIn(String(_tag)) }))
+  if (Exit.isFailure(event)) return Result.fail(`it is no event that this version knows (${String(_tag)})`)
+  const { seq, at, run } = head.value
+  return Result.succeed({ seq, atMillis: Date.parse(at), run, event: event.value })
+}
+
+/** The opposite of {@link detach}. */
+const attach = (
+  value: unknown,
+  from: { readonly textOf: (hash: string) => string | undefined; readonly quoting: ReadonlyArray<string> },
+): unknown => {
+  if (Array.isArray(value)) return value.map((item) => attach(item, from))
+  if (typeof value !== "object" || value === null) return value
+  if (isContent(value)) {
+    const text = from.textOf(value.hash)
+    return text === undefined ? value : { ...value, text }
+  }
+  return Object.fromEntries(
+    Object.entries(value).map(([key, item]) => {
+      const attached = attach(item, from)
+      const quotes = from.quoting.includes(key) && typeof attached === "object" && attached !== null
+      return [key, quotes ? quoted(attached as Content) : attached]
+    }),
+  )
+}
+
+const quoted = (content: Content): string => content.text ?? `(dropped, ${content.hash})`
+
+/** Whether an event lacks a text that was dropped: then the run cannot go on from it. */
+export const lacksText = (value: unknown): boolean => {
+  if (Array.isArray(value)) return value.some(lacksText)
+  if (typeof value === "string") return value.startsWith("(dropped, sha256:")
+  if (typeof value !== "object" || value === null) return false
+  return isContent(value) ? value.text === undefined : Object.values(value).some(lacksText)
+}

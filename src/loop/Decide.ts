@@ -10,10 +10,13 @@ import * as Schema from "effect/Schema"
 import * as Budget from "../budget/Budget.ts"
 import type { Purpose } from "../event/Event.ts"
 import { firstShort, type StopReason } from "../event/StopReason.ts"
-import type { Decision, DecisionFailure, Terms } from "../policy/Policy.ts"
+import type { Decision, DecisionFailure, Terms, Unpriced } from "../policy/Policy.ts"
 import { recordable } from "../policy/Proposal.ts"
-import * as Elastic from "./Elastic.ts"
+import type { Verification } from "../verify/Verifier.ts"
+import { within } from "../tool/Bounded.ts"
+import { inEpoch } from "../tool/Epoch.ts"
 import type { Machine } from "./Machine.ts"
+import { spend, whileOpen } from "./Spend.ts"
 
 /** Why the loop has to stop. `short` lists every short dimension of a stop for budget. */
 export interface Stop {
@@ -30,6 +33,16 @@ export const stop = (reason: StopReason, detail = "", short: ReadonlyArray<strin
   detail,
 })
 
+/** The answer was accepted. */
+export interface Finished<A> {
+  readonly _tag: "Finished"
+  readonly answer: A
+  readonly verification: Verification | undefined
+}
+
+/** The loop goes on. */
+export const next = { _tag: "Next" } as const
+
 /** A decision, paid for. `uncovered` are the dimensions in which its bill was above the hold and paid from elsewhere. */
 export interface Decided {
   readonly _tag: "Decided"
@@ -39,30 +52,41 @@ export interface Decided {
 }
 
 /** Decides for `purpose`, trying again after failures that may pass. */
-export const decide = <A, R>(machine: Machine<A, R>, purpose: Purpose): Effect.Effect<Decided | Stop, never, R> =>
+export const decide = <A, R>(
+  machine: Machine<A, R>,
+  purpose: Purpose,
+  attempt = 1,
+): Effect.Effect<Decided | Stop, never, R> => {
+  const reserve: Budget.Reserve = purpose === "wrap_up" ? "output" : attempt === 1 ? "explore" : "retry"
+  return Effect.flatMap(tryOnce(machine, purpose, { reserve, attempt }), (made) =>
+    made._tag === "Failed" ? again(machine, { purpose, attempt, reserve }, made.failure) : Effect.succeed(made),
+  )
+}
+
+/** After an attempt that failed: another one, where that is worth it and can be afforded. */
+const again = <A, R>(
+  machine: Machine<A, R>,
+  at: { readonly purpose: Purpose; readonly attempt: number; readonly reserve: Budget.Reserve },
+  failure: DecisionFailure,
+): Effect.Effect<Decided | Stop, never, R> =>
   Effect.gen(function* () {
-    for (let attempt = 1; ; attempt++) {
-      const reserve: Budget.Reserve = purpose === "wrap_up" ? "output" : attempt === 1 ? "explore" : "retry"
-      const made = yield* tryOnce(machine, purpose, { reserve, attempt })
-      if (made._tag !== "Failed") return made
-      const { failure } = made
-      machine.record({
-        _tag: "DecisionFailed",
-        agent: machine.agent,
-        step: machine.step,
-        attempt,
-        purpose,
-        code: failure.code,
-        message: failure.message,
-        retryable: failure.retryable,
-      })
-      if (isPast(machine, reserve)) return stop("deadline", failure.message)
-      if (purpose === "wrap_up" || !failure.retryable || attempt > machine.settings.modelRetries) {
-        return stop("model_error", failure.message)
-      }
-      const waited = yield* backOff(machine, attempt, failure)
-      if (waited !== undefined) return waited
+    const { purpose, attempt, reserve } = at
+    machine.record({
+      _tag: "DecisionFailed",
+      agent: machine.agent,
+      step: machine.step,
+      attempt,
+      purpose,
+      code: failure.code,
+      message: failure.message,
+      retryable: failure.retryable,
+    })
+    if (isPast(machine, reserve)) return stop("deadline", failure.message)
+    if (purpose === "wrap_up" || !failure.retryable || attempt > machine.settings.modelRetries) {
+      return stop("model_error", failure.message)
     }
+    const waited = yield* backOff(machine, attempt, failure)
+    return waited ?? (yield* decide(machine, purpose, attempt + 1))
   })
 
 interface Failed {
@@ -75,30 +99,54 @@ const tryOnce = <A, R>(
   purpose: Purpose,
   terms: Omit<Terms, "moneyIsCapped"> & { readonly reserve: Budget.Reserve },
 ): Effect.Effect<Decided | Stop | Failed, never, R> =>
-  Effect.gen(function* () {
-    const { purse, policy } = machine
-    const view = machine.view(purpose)
-    const moneyIsCapped = purse.ledger.account(purse.account).caps.money
-    const attempt = yield* asked(() => policy.attempt(view, { ...terms, moneyIsCapped }))
-    yield* asked(() => Effect.sync(() => attempt.hold(purse.ledger.reachable(purse.account, terms.reserve))))
-    if (purpose === "explore") {
-      const needs = yield* asked(() => policy.wrapUpNeeds(view))
-      const cannotAnswer = keepAnswerable(machine, terms.reserve, { attempt, needs })
-      if (cannotAnswer !== undefined) return cannotAnswer
-    }
-    yield* machine.flush
-    const id = `step-${machine.step}/${purpose}/attempt-${terms.attempt}`
-    const spent = yield* asked(() =>
-      Elastic.spend(machine, { id, reserve: terms.reserve }, limited(machine, terms.reserve, attempt)),
-    )
-    return yield* asked(() => Effect.succeed(outcomeOf(spent, terms.attempt)))
-  }).pipe(
-    Effect.catchTags({
-      Unpriced: (error) => Effect.succeed(stop("unpriced", error.message)),
-      PolicyBroken: () => Effect.succeed<Failed>({ _tag: "Failed", failure: broken }),
-      BudgetError: (error) => Effect.succeed(stopOf(error)),
+  asked(() => comingOf(machine, purpose, terms)).pipe(
+    Effect.flatMap((coming) =>
+      Effect.flatMap(
+        keepAnswerable(machine, terms.reserve, coming),
+        (cannotAnswer): Effect.Effect<Decided | Stop | Failed, Budget.BudgetError | PolicyBroken, R> =>
+          cannotAnswer === undefined ? attemptOf(machine, purpose, { ...terms, coming }) : Effect.succeed(cannotAnswer),
+      ),
+    ),
+    Effect.catch((error): Effect.Effect<Stop | Failed> => {
+      switch (error._tag) {
+        case "Unpriced":
+          return Effect.succeed(stop("unpriced", error.message))
+        case "PolicyBroken":
+          return Effect.succeed<Failed>({ _tag: "Failed", failure: broken })
+        case "BudgetError":
+          return Effect.succeed(stopOf(error))
+      }
     }),
   )
+
+const attemptOf = <A, R>(
+  machine: Machine<A, R>,
+  purpose: Purpose,
+  of: { readonly reserve: Budget.Reserve; readonly attempt: number; readonly coming: Coming<R> },
+): Effect.Effect<Decided | Failed, Budget.BudgetError | PolicyBroken, R> => {
+  const place = { id: `step-${machine.step}/${purpose}/attempt-${of.attempt}`, reserve: of.reserve }
+  const spent = asked(() => spend(machine, place, limited(machine, of.reserve, of.coming.attempt)))
+  return Effect.andThen(
+    machine.flush,
+    Effect.map(spent, (one) => outcomeOf(one, of.attempt)),
+  )
+}
+
+/** The coming attempt, and what a wrap-up after it would need; nothing where none is made. */
+const comingOf = <A, R>(
+  machine: Machine<A, R>,
+  purpose: Purpose,
+  terms: Omit<Terms, "moneyIsCapped"> & { readonly reserve: Budget.Reserve },
+): Effect.Effect<Coming<R>, Unpriced, R> => {
+  const { purse, policy } = machine
+  const view = machine.view(purpose)
+  const moneyIsCapped = purse.ledger.account(purse.account).caps.money
+  return Effect.flatMap(policy.attempt(view, { ...terms, moneyIsCapped }), (attempt) => {
+    return purpose === "explore" && machine.settings.wrapUp
+      ? Effect.map(policy.wrapUpNeeds(view), (needs): Coming<R> => ({ attempt, needs }))
+      : Effect.succeed<Coming<R>>({ attempt, needs: {} })
+  })
+}
 
 /** A policy, or the model behind it, that breaks down; what it held is booked. */
 class PolicyBroken extends Schema.TaggedError<PolicyBroken>()("PolicyBroken", {}) {}
@@ -117,19 +165,24 @@ const limited = <A, R, B, R2>(
 ): Budget.Attempt<B, DecisionFailure, R2> => ({
   ...attempt,
   use: (hold) => {
-    const duration = machine.purse.ledger.leftMillis(machine.purse.account, reserve)
+    const { ledger, account } = machine.purse
+    const leftMillis = () => ledger.leftMillis(account, reserve)
     const late: DecisionFailure = { code: "ETIMEDOUT", message: "no decision before the deadline", retryable: false }
-    return duration === undefined
+    return leftMillis() === undefined
       ? attempt.use(hold)
-      : attempt.use(hold).pipe(Effect.timeoutOrElse({ duration, orElse: () => Effect.fail(late) }))
+      : Effect.uninterruptibleMask((restore) =>
+          Effect.flatten(within(attempt.use(hold), { leftMillis, late, restore })),
+        )
   },
 })
 
 const outcomeOf = (spent: Budget.Spent<Decision, DecisionFailure>, attempt: number): Decided | Failed => {
   const { exit, settlement } = spent
   if (Exit.isSuccess(exit)) {
-    const decision = { ...exit.value, proposal: recordable(exit.value.proposal) }
-    return { _tag: "Decided", decision, attempt, uncovered: settlement?.short ?? [] }
+    const decision = Result.try(() => ({ ...exit.value, proposal: recordable(exit.value.proposal) }))
+    // What a policy gave for a decision is none.
+    if (Result.isFailure(decision)) return { _tag: "Failed", failure: broken }
+    return { _tag: "Decided", decision: decision.success, attempt, uncovered: settlement?.short ?? [] }
   }
   const failed = exit.cause.reasons.find(Cause.isFailReason)
   return { _tag: "Failed", failure: failed?.error ?? broken }
@@ -164,19 +217,48 @@ export const isPast = <A, R>(machine: Machine<A, R>, reserve: Budget.Reserve): b
 const keepAnswerable = <A, R>(
   machine: Machine<A, R>,
   reserve: Budget.Reserve,
-  coming: { readonly attempt: Budget.Attempt<Decision, DecisionFailure, R>; readonly needs: Budget.Grant },
-): Stop | undefined => {
+  coming: Coming<R>,
+): Effect.Effect<Stop | undefined> =>
+  Effect.suspend(() => {
+    const lacks = lacking(machine, coming)
+    if (lacks === undefined) return Effect.succeed(undefined)
+    if (machine.purse.ledger.account(machine.purse.account).state !== "Paused") {
+      return Effect.succeed(moveToOutput(machine, reserve, { ...coming, lacks }))
+    }
+    return Effect.andThen(machine.whenOpen, keepAnswerable(machine, reserve, coming))
+  })
+
+interface Coming<R> {
+  readonly attempt: Budget.Attempt<Decision, DecisionFailure, R>
+  readonly needs: Budget.Grant
+}
+
+/** What the output reserve lacks for the wrap-up. */
+const lacking = <A, R>(machine: Machine<A, R>, coming: Coming<R>): Budget.Grant | undefined => {
   if (!machine.settings.wrapUp) return undefined
-  const { ledger, account } = machine.purse
-  const self = ledger.account(account)
+  const self = machine.purse.ledger.account(machine.purse.account)
   const lacking: { [D in Budget.Dimension]?: number } = {}
   for (const d of Budget.dimensions) {
     const free = Budget.available(self, "output", d)
     const missing = free === undefined ? 0 : (coming.needs[d] ?? 0) - free
     if (missing > 0) lacking[d] = missing
   }
-  if (Object.keys(lacking).length === 0) return undefined
-  const hold = coming.attempt.hold(less(ledger.reachable(account, reserve), lacking))
+  return Object.keys(lacking).length === 0 ? undefined : lacking
+}
+
+const moveToOutput = <A, R>(
+  machine: Machine<A, R>,
+  reserve: Budget.Reserve,
+  coming: Coming<R> & { readonly lacks: Budget.Grant },
+): Stop | undefined => {
+  const { ledger, account } = machine.purse
+  const self = ledger.account(account)
+  const lacking = coming.lacks
+  // A policy whose bound cannot be computed breaks down when it is to be held.
+  const hold = Result.getOrElse(
+    Result.try(() => coming.attempt.hold(less(ledger.reachable(account, reserve), lacking))),
+    (): Budget.Grant => ({}),
+  )
   const short = Budget.dimensions.filter((d) => {
     const explore = Budget.available(self, "explore", d)
     const own = reserve === "explore" ? 0 : (Budget.available(self, reserve, d) ?? 0)
@@ -208,9 +290,9 @@ const backOff = <A, R>(
     if (wait === 0) return undefined
     const left = machine.purse.ledger.leftMillis(machine.purse.account, "retry") ?? Infinity
     if (wait >= left) return stop("deadline", `the model asks to wait ${wait} ms, ${left} ms are left`)
-    const id = `step-${machine.step}/wait-${attempt}`
-    const spent = yield* Budget.spend(
-      machine.purse,
+    const id = inEpoch(`step-${machine.step}/wait-${attempt}`, machine.epoch)
+    const spent = yield* whileOpen(
+      machine,
       { id, reserve: "retry" },
       {
         hold: () => ({ ticks: 1 }),

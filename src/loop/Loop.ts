@@ -1,32 +1,33 @@
 /**
- * The machine that runs one agent: `Ready -> Thinking -> Acting -> Observing -> (Verifying) -> Finished | Stopped`.
+ * The machine that runs one agent: `Ready -> Thinking -> Acting -> Observing -> (Verifying) -> Finished | Stopped |
+ * Suspended`.
  *
  * The policy only proposes; the loop holds, executes, records, counts and decides when it ends. Each pass consumes a step
  * or ends, so the amount of work is bounded by the budget. A run that has to stop makes one last answer from its output
- * reserve, with what it knows.
+ * reserve, with what it knows. A run that needs a person stands still, and goes on when one has answered.
  *
  * A step, in this order: may it go on? - decide - settle - act - fold - finish.
  */
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
-import * as Budget from "../budget/Budget.ts"
-import * as Content from "../event/Content.ts"
-import type { Call, Purpose } from "../event/Event.ts"
+import type { Call } from "../event/Event.ts"
 import { allowsWrapUp, firstShort, type ResultKind, type StopReason } from "../event/StopReason.ts"
 import { finishTool } from "../policy/Answer.ts"
 import type { Proposal } from "../policy/Proposal.ts"
-import { digestOf } from "../state/State.ts"
 import * as Names from "../telemetry/Names.ts"
 import * as Trace from "../telemetry/Trace.ts"
 import type { CallResult } from "../tool/CallResult.ts"
-import { execute, refuseAll } from "../tool/Executor.ts"
-import type { Pay, Verification } from "../verify/Verifier.ts"
-import { type Decided, decide, isPast, stop, type Stop } from "./Decide.ts"
-import { isStuck, unusableInARow } from "./Guard.ts"
+import { asksForPerson, endOpen, execute, refuseAll } from "../tool/Executor.ts"
+import type { Verification } from "../verify/Verifier.ts"
+import { type Decided, decide, type Finished, isPast, next, stop, type Stop } from "./Decide.ts"
+import { accept, decodeAnswer, finish } from "./Finish.ts"
+import { unusableInARow } from "./Guard.ts"
 import { Machine, type Options, type Remains } from "./Machine.ts"
+import * as Record from "./Record.ts"
 
 /** How a run of the loop ended. */
 export interface Ending<A> {
+  readonly _tag: "Ended"
   readonly reason: StopReason
   readonly short: ReadonlyArray<string>
   readonly detail: string
@@ -38,29 +39,35 @@ export interface Ending<A> {
   readonly verification: Verification | undefined
 }
 
-interface Finished<A> {
-  readonly _tag: "Finished"
-  readonly answer: A
-  readonly verification: Verification | undefined
+/** A run of the loop that waits for answers to these questions. */
+export interface Suspended {
+  readonly _tag: "Suspended"
+  readonly waitsFor: ReadonlyArray<string>
 }
 
 /** A machine that can also be looked at while it runs: its state outlives an interruption. */
 export const prepare = <A, R>(options: Options<A, R>): Machine<A, R> => new Machine(options)
 
-/** Runs a machine to its end. */
-export const run = <A, R>(machine: Machine<A, R>): Effect.Effect<Ending<A>, never, R> =>
+/** Runs a machine to its end, from its start or from where an earlier process left it. */
+export const run = <A, R>(machine: Machine<A, R>): Effect.Effect<Ending<A> | Suspended, never, R> =>
   Effect.gen(function* () {
-    for (;;) {
+    let passed: Passed<A> = machine.step === 0 ? next : yield* goOn(machine)
+    while (passed._tag === "Next") {
       machine.step++
-      const passed = yield* Trace.span("bursar.step", { attributes: { [Names.stepIndex]: machine.step } }, (span) =>
-        step(machine, span),
-      )
-      if (passed._tag === "Finished") return completed(passed)
-      if (passed._tag === "Stop") return yield* stopped(machine, passed)
+      passed = yield* inStep(machine, (span) => step(machine, span))
     }
+    if (passed._tag === "Finished") return completed(passed)
+    return passed._tag === "Suspended" ? passed : yield* stopped(machine, passed)
   })
 
+const inStep = <A, R, B>(
+  machine: Machine<A, R>,
+  use: (span: Trace.TraceSpan) => Effect.Effect<B, never, R>,
+): Effect.Effect<B, never, R> =>
+  Trace.span("bursar.step", { attributes: () => ({ [Names.stepIndex]: machine.step }) }, use)
+
 const completed = <A>(finished: Finished<A>): Ending<A> => ({
+  _tag: "Ended",
   reason: "completed",
   short: [],
   detail: "",
@@ -70,43 +77,44 @@ const completed = <A>(finished: Finished<A>): Ending<A> => ({
   verification: finished.verification,
 })
 
-type Passed<A> = Finished<A> | Stop | typeof next
+type Passed<A> = Finished<A> | Stop | Suspended | typeof next
 
-const next = { _tag: "Next" } as const
-
-const step = <A, R>(machine: Machine<A, R>, span: Trace.TraceSpan): Effect.Effect<Passed<A>, never, R> =>
-  Effect.gen(function* () {
-    const halted = mayGoOn(machine)
-    if (halted !== undefined) return halted
-    const decided = yield* decide(machine, "explore")
-    if (decided._tag === "Stop") return decided
+const step = <A, R>(machine: Machine<A, R>, span: Trace.TraceSpan): Effect.Effect<Passed<A>, never, R> => {
+  if (machine.isPaused)
+    return Effect.andThen(
+      machine.whenOpen,
+      Effect.suspend(() => step(machine, span)),
+    )
+  const halted = mayGoOn(machine)
+  if (halted !== undefined) return Effect.succeed(halted)
+  return Effect.flatMap(decide(machine, "explore"), (decided): Effect.Effect<Passed<A>, never, R> => {
+    if (decided._tag === "Stop") return Effect.succeed(decided)
     const { proposal } = decided.decision
     switch (proposal._tag) {
       case "Call":
-        return yield* act(machine, decided, proposal, span)
+        return act(machine, decided, proposal, span)
       case "Finish":
-        return yield* finish(machine, decided, proposal)
+        return finish(machine, decided, proposal)
       case "Invalid":
-        recordInvalid(machine, decided, "explore", proposal)
-        return next
+        Record.invalid(machine, decided, "explore", proposal)
+        return Effect.succeed(next)
     }
   })
+}
 
 /** Deadline, cancellation and guards; the hold comes with the decision. */
 const mayGoOn = <A, R>(machine: Machine<A, R>): Stop | undefined => {
   const { ledger, account } = machine.purse
   const { state, cause } = ledger.account(account)
-  if (state !== "Open")
+  if (state !== "Open" && state !== "Paused")
     return stop(cause === "deadline" ? "deadline" : "cancelled", `the account is ${state.toLowerCase()}`)
   if (isPast(machine, "explore")) return stop("deadline", "the time for exploring has passed")
-  const { turns } = machine.state.session
-  const { invalidDecisions, noProgress } = machine.settings
-  if (unusableInARow(turns, invalidDecisions) >= invalidDecisions) {
+  const { invalidDecisions } = machine.settings
+  if (unusableInARow(machine.state.session.turns, invalidDecisions) >= invalidDecisions) {
     return stop("invalid_decisions", `${invalidDecisions} decisions in a row could not be used`)
   }
-  return noProgress !== undefined && isStuck(turns, machine.tools, noProgress)
-    ? stop("no_progress", `the last ${noProgress.repeat} rounds were the same`)
-    : undefined
+  const stuck = machine.guards.stuck(machine.state)
+  return stuck === undefined ? undefined : stop("no_progress", stuck)
 }
 
 // --- acting
@@ -118,149 +126,89 @@ const act = <A, R>(
   span: Trace.TraceSpan,
 ): Effect.Effect<Passed<A>> =>
   Effect.uninterruptibleMask((restore) =>
-    Effect.gen(function* () {
-      const calls = recordCalls(machine, decided, "explore", proposal)
+    Effect.suspend(() => {
+      const calls = Record.calls(machine, decided, "explore", proposal)
       if (decided.uncovered.length > 0) {
         const message = `the bill of the reply was above its hold in ${decided.uncovered.join(", ")}`
         refuseAll(machine.setting, calls, { code: "EBUDGET", message })
-        return stop(firstShort(decided.uncovered), message, decided.uncovered)
+        return Effect.succeed(stop(firstShort(decided.uncovered), message, decided.uncovered))
       }
-      const results = yield* execute(machine.setting, calls, restore)
-      span.attributes({
-        [Names.stepAdmitted]: results.filter((one) => one.ran).length,
-        [Names.stepRefused]: results.filter((one) => !one.ran).length,
-      })
-      return afterCalls(results)
+      if (machine.guards.isRepeated(proposal.calls, machine.state.world.version)) {
+        const message = "the same action against an unchanged state, once too often"
+        refuseAll(machine.setting, calls, { code: "EREPEATED", message })
+        return Effect.succeed(stop("repeated_action", message))
+      }
+      return runCalls(machine, calls, { span, restore })
     }),
   )
 
-/** A tool that broke down ends the run; so does a reply whose every call was refused for want of tool calls. */
+const runCalls = <A, R>(
+  machine: Machine<A, R>,
+  calls: ReadonlyArray<Call>,
+  at: {
+    readonly span: Trace.TraceSpan
+    readonly restore: <B, E, R2>(effect: Effect.Effect<B, E, R2>) => Effect.Effect<B, E, R2>
+  },
+): Effect.Effect<Passed<A>> =>
+  Effect.map(execute(machine.setting, calls, at.restore), ({ results, waitsFor }): Passed<A> => {
+    if (at.span.isOn) {
+      const ran = results.filter((one) => one.ran).length
+      at.span.attributes({ [Names.stepAdmitted]: ran, [Names.stepRefused]: results.length - ran })
+    }
+    const stops = afterCalls(results)
+    return stops._tag === "Next" && waitsFor.length > 0 ? { _tag: "Suspended", waitsFor } : stops
+  })
+
+/**
+ * A tool that broke down ends the run; so does a refusal that only a person can resolve, and a reply whose every call was
+ * refused for want of tool calls.
+ */
 const afterCalls = (results: ReadonlyArray<CallResult>): Stop | typeof next => {
-  const fatal = results.find((one) => one.code === "EFATAL")
-  if (fatal !== undefined) return stop("tool_error", `${fatal.call.tool}: ${fatal.message ?? ""}`)
-  const outOfCalls = results.every((one) => one.code === "EBUDGET" && one.short.includes("toolCalls"))
+  const fatal = results.find(({ failure }) => failure?.class === "fatal")
+  if (fatal !== undefined) return stop("tool_error", `${fatal.call.tool}: ${fatal.failure?.message ?? ""}`)
+  const blocked = results.find(asksForPerson)
+  if (blocked !== undefined) return stop("blocked", `${blocked.call.tool}: ${blocked.failure?.message ?? ""}`)
+  const outOfCalls = results.every(({ failure, short }) => failure?.code === "EBUDGET" && short.includes("toolCalls"))
   return results.length > 0 && outOfCalls
     ? stop("budget:tool_calls", "every call of the reply was refused", ["toolCalls"])
     : next
 }
 
-const recordCalls = <A, R>(
-  machine: Machine<A, R>,
-  decided: Decided,
-  purpose: Purpose,
-  proposal: Extract<Proposal, { _tag: "Call" }>,
-): ReadonlyArray<Call> => {
-  const calls = proposal.calls.map((one, index): Call => ({
-    call: `step-${machine.step}/call-${index + 1}`,
-    providerId: one.id ?? "",
-    tool: one.tool,
-    params: Content.fromJson(one.params ?? null),
-  }))
-  machine.record({ ...decidedEvent(machine, decided, purpose), kind: "call", calls, ...textOf(proposal) })
-  return calls
-}
+// --- going on where an earlier process ended
 
-const recordInvalid = <A, R>(
-  machine: Machine<A, R>,
-  decided: Decided,
-  purpose: Purpose,
-  proposal: Extract<Proposal, { _tag: "Invalid" }>,
-): void =>
-  machine.record({
-    ...decidedEvent(machine, decided, purpose),
-    kind: "invalid",
-    why: proposal.why,
-    ...textOf(proposal),
-  })
-
-const textOf = (proposal: Proposal) => (proposal.text === undefined ? {} : { text: Content.fromText(proposal.text) })
-
-const decidedEvent = <A, R>(machine: Machine<A, R>, decided: Decided, purpose: Purpose) => ({
-  _tag: "Decided" as const,
-  agent: machine.agent,
-  step: machine.step,
-  attempt: decided.attempt,
-  purpose,
-  used: Budget.nonZero(Budget.amounts(decided.decision.used)),
-  certainty: decided.decision.certainty,
-  ...(decided.decision.model === undefined ? {} : { model: decided.decision.model }),
-})
-
-// --- finishing
-
-/** Decodes an answer; what does not decode is a decision the host cannot use. */
-const decodeAnswer = <A, R>(
-  machine: Machine<A, R>,
-  decided: Decided,
-  purpose: Purpose,
-  proposal: Extract<Proposal, { _tag: "Finish" }>,
-): Effect.Effect<Result.Result<A, string>> =>
-  Effect.map(Effect.result(machine.answer.decode(proposal.answer)), (decoded) => {
-    const answer = Content.fromJson(proposal.answer ?? null)
-    const event = { ...decidedEvent(machine, decided, purpose), answer, ...textOf(proposal) }
-    machine.record(
-      Result.isSuccess(decoded)
-        ? { ...event, kind: "finish" }
-        : {
-            ...event,
-            kind: "invalid",
-            why: `The answer does not have the form that was asked for: ${decoded.failure}`,
-          },
-    )
-    return decoded
-  })
-
-const finish = <A, R>(
-  machine: Machine<A, R>,
-  decided: Decided,
-  proposal: Extract<Proposal, { _tag: "Finish" }>,
-): Effect.Effect<Passed<A>, never, R> =>
+/** Finishes the step that was under way: calls without a result, an answer that was not judged, a stop. */
+const goOn = <A, R>(machine: Machine<A, R>): Effect.Effect<Passed<A>, never, R> =>
   Effect.gen(function* () {
-    const decoded = yield* decodeAnswer(machine, decided, "explore", proposal)
-    if (Result.isFailure(decoded)) return next
-    const answer = decoded.success
-    machine.remains = { answer, text: proposal.text }
-    const verified = yield* verify(machine, answer)
-    if (verified === undefined) return { _tag: "Finished", answer, verification: undefined }
-    if (Result.isFailure(verified)) return stop("unverified", verified.failure)
-    return verified.success.accepted ? { _tag: "Finished", answer, verification: verified.success } : next
+    const { session, control } = machine.state
+    machine.remains = yield* remainsOf(machine)
+    if (control.stopping !== undefined)
+      return stop(control.stopping.reason, control.stopping.detail, control.stopping.short)
+    const turn = session.turns.at(-1)
+    if (turn === undefined) return next
+    const open = machine.openCalls
+    if (open.length > 0) {
+      return yield* inStep(machine, (span) =>
+        Effect.uninterruptibleMask((restore) => runCalls(machine, open, { span, restore })),
+      )
+    }
+    const judged = control.verified?.step === turn.step && !control.verified.accepted
+    if (turn.kind !== "finish" || judged) return next
+    const decoded = yield* Effect.result(machine.answer.decode(turn.answer))
+    return Result.isFailure(decoded) ? next : yield* inStep(machine, () => accept(machine, decoded.success, turn.text))
   })
 
-/** Checks an answer, paid from the verify reserve and within its time; `undefined` without a verifier. */
-const verify = <A, R>(
-  machine: Machine<A, R>,
-  answer: A,
-): Effect.Effect<Result.Result<Verification, string> | undefined, never, R> => {
-  const { verifier, purse } = machine
-  if (verifier === undefined) return Effect.succeed(undefined)
-  const stateDigest = digestOf(machine.state)
-  const limit = purse.ledger.leftMillis(purse.account, "verify") ?? Infinity
-  return Trace.span("bursar.verify", {}, (span) =>
-    Effect.suspend(() => verifier.check({ answer, task: machine.task, state: machine.state }, payFor(machine))).pipe(
-      Effect.mapError((error) => error.message),
-      Effect.catchDefect(() => Effect.succeed(brokenCheck(verifier.name))),
-      Effect.timeoutOrElse({ duration: limit, orElse: () => Effect.fail("no time is left to check the answer") }),
-      Effect.tap((verification) =>
-        Effect.sync(() => {
-          span.attributes({ [Names.verifyAccepted]: verification.accepted })
-          machine.record({ _tag: "Verified", agent: machine.agent, step: machine.step, ...verification, stateDigest })
-        }),
-      ),
-      Effect.result,
-    ),
-  )
-}
-
-/** A verifier that breaks down has accepted nothing. */
-const brokenCheck = (name: string): Verification => ({
-  accepted: false,
-  rules: [{ name, passed: false, detail: "the check itself broke down" }],
-})
-
-const payFor = <A, R>(machine: Machine<A, R>): Pay => {
-  let check = 0
-  return (attempt) =>
-    Budget.spend(machine.purse, { id: `step-${machine.step}/verify-${++check}`, reserve: "verify" }, attempt)
+/** The best answer of an earlier process, and what was said last. */
+const remainsOf = <A, R>(machine: Machine<A, R>): Effect.Effect<Remains<A>> => {
+  const { turns } = machine.state.session
+  const last = turns.at(-1)
+  const closing = last?.purpose === "wrap_up" ? { text: last.text } : {}
+  const turn = turns.findLast((one) => one.kind === "finish")
+  if (turn === undefined) return Effect.succeed({ ...machine.remains, ...closing })
+  return Effect.map(Effect.result(machine.answer.decode(turn.answer)), (decoded) => ({
+    answer: Result.getOrUndefined(decoded),
+    text: turn.text,
+    ...closing,
+  }))
 }
 
 // --- stopping
@@ -268,10 +216,21 @@ const payFor = <A, R>(machine: Machine<A, R>): Pay => {
 const stopped = <A, R>(machine: Machine<A, R>, cause: Stop): Effect.Effect<Ending<A>, never, R> =>
   Effect.gen(function* () {
     const { reason, short, detail } = cause
-    machine.record({ _tag: "Stopping", agent: machine.agent, step: machine.step, reason, short, detail })
-    const wrappedUp = machine.settings.wrapUp && allowsWrapUp(reason) ? yield* wrapUp(machine) : {}
-    return { reason, short, detail, ...leftOver({ ...machine.remains, ...wrappedUp }) }
+    if (machine.state.control.stopping === undefined) {
+      refuseOpen(machine)
+      machine.record({ _tag: "Stopping", agent: machine.agent, step: machine.step, reason, short, detail })
+    }
+    const didWrapUp = machine.state.session.turns.at(-1)?.purpose === "wrap_up"
+    const mayWrapUp = machine.settings.wrapUp && allowsWrapUp(reason) && !didWrapUp
+    const wrappedUp = mayWrapUp ? yield* wrapUp(machine) : {}
+    return { _tag: "Ended", reason, short, detail, ...leftOver({ ...machine.remains, ...wrappedUp }) }
   })
+
+/** Calls that stand still when their run stops for another reason have a result all the same. */
+const refuseOpen = <A, R>(machine: Machine<A, R>): void => {
+  machine.options.delegate.endSuspended()
+  endOpen(machine.setting, machine.openCalls, { code: "ECANCELLED", message: "the run stopped" })
+}
 
 const leftOver = <A>(remains: Remains<A>) => ({
   result: (remains.answer === undefined && !remains.text ? "none" : "partial") as ResultKind,
@@ -289,7 +248,7 @@ const wrapUp = <A, R>(machine: Machine<A, R>): Effect.Effect<Partial<Remains<A>>
       const said = proposal.text === undefined ? {} : { text: proposal.text }
       switch (proposal._tag) {
         case "Call": {
-          const calls = recordCalls(machine, decided, "wrap_up", proposal)
+          const calls = Record.calls(machine, decided, "wrap_up", proposal)
           refuseAll(machine.setting, calls, {
             code: "EWITHDRAWN",
             message: `tools are withdrawn; only ${finishTool} is left`,
@@ -297,7 +256,7 @@ const wrapUp = <A, R>(machine: Machine<A, R>): Effect.Effect<Partial<Remains<A>>
           return said
         }
         case "Invalid":
-          recordInvalid(machine, decided, "wrap_up", proposal)
+          Record.invalid(machine, decided, "wrap_up", proposal)
           return said
         case "Finish": {
           const decoded = yield* decodeAnswer(machine, decided, "wrap_up", proposal)
@@ -313,8 +272,9 @@ export const interrupted = <A, R>(
   machine: Machine<A, R>,
   cause: { readonly reason: StopReason; readonly detail: string },
 ): Ending<A> => {
+  refuseOpen(machine)
   const first = machine.state.control.stopping
-  if (first !== undefined) return { ...first, ...leftOver(machine.remains) }
+  if (first !== undefined) return { _tag: "Ended", ...first, ...leftOver(machine.remains) }
   machine.record({ _tag: "Stopping", agent: machine.agent, step: machine.step, short: [], ...cause })
-  return { ...cause, short: [], ...leftOver(machine.remains) }
+  return { _tag: "Ended", ...cause, short: [], ...leftOver(machine.remains) }
 }

@@ -2,17 +2,21 @@
  * One agent run as the loop sees it: what it may spend, whom it asks, what it may call, and what has happened so far.
  */
 import type * as Effect from "effect/Effect"
+import type * as Tool from "effect/ai/Tool"
 import { type Grant, type PerReserve, type Purse, type Reserve } from "../budget/Budget.ts"
 import { availableIn } from "../budget/Account.ts"
-import type { Event, Purpose } from "../event/Event.ts"
+import * as Content from "../event/Content.ts"
+import type { Call, Event, Purpose, Recorded } from "../event/Event.ts"
 import type { AnswerFormat } from "../policy/Answer.ts"
 import type { Policy, View } from "../policy/Policy.ts"
 import { type AgentState, Fold } from "../state/State.ts"
-import type { Concurrency, Delegate, Setting } from "../tool/Executor.ts"
+import { requestFor } from "../policy/Conversation.ts"
+import type { EffectLedger } from "../tool/EffectLedger.ts"
+import type { Permissions } from "../tool/Permission.ts"
+import type { Concurrency, Delegate, Setting } from "../tool/Setting.ts"
 import type { ToolSet } from "../tool/ToolSet.ts"
 import type { Verifier } from "../verify/Verifier.ts"
-import { defaultNoProgress, type NoProgress } from "./Guard.ts"
-import type * as Tool from "effect/ai/Tool"
+import { defaultNoProgress, Guards, type NoProgress } from "./Guard.ts"
 
 /**
  * How the loop behaves.
@@ -26,6 +30,8 @@ import type * as Tool from "effect/ai/Tool"
 export interface Settings {
   readonly invalidDecisions: number
   readonly noProgress: NoProgress | undefined
+  /** The same proposal against unchanged state is refused, and ends the run, at this time; off unless given. */
+  readonly repeatedAction: number | undefined
   readonly modelRetries: number
   readonly backoffMillis: number
   /**
@@ -41,6 +47,7 @@ export interface Settings {
 export const defaultSettings: Omit<Settings, "wrapUp"> = {
   invalidDecisions: 5,
   noProgress: defaultNoProgress,
+  repeatedAction: undefined,
   modelRetries: 2,
   backoffMillis: 500,
   elastic: false,
@@ -49,6 +56,9 @@ export const defaultSettings: Omit<Settings, "wrapUp"> = {
 
 /** What a run of the loop is started with. */
 export interface Options<A, R> {
+  readonly run: string
+  /** How often the run was resumed. */
+  readonly epoch: number
   readonly agent: string
   readonly name: string
   readonly instructions: string
@@ -62,8 +72,12 @@ export interface Options<A, R> {
   readonly offered: ReadonlyArray<Tool.Any>
   readonly delegate: Delegate
   readonly settings: Settings
-  readonly record: (event: Event) => void
+  readonly effects: EffectLedger
+  readonly permissions: Permissions
+  readonly record: (event: Event) => number
   readonly flush: Effect.Effect<void>
+  /** Returns once the account is not paused. */
+  readonly whenOpen: Effect.Effect<void>
 }
 
 const reservesOf = (f: (reserve: Reserve) => Grant): PerReserve<Grant> => ({
@@ -80,52 +94,77 @@ export interface Remains<A> {
 }
 
 /** A run in progress. Every event goes to the journal and into the state, in one step. */
-export class Machine<A, R> implements Options<A, R> {
+export class Machine<A, R> {
+  readonly options: Options<A, R>
   readonly agent: string
   readonly name: string
-  readonly instructions: string
   readonly task: string
   readonly purse: Purse
   readonly policy: Policy<R>
   readonly answer: AnswerFormat<A>
   readonly verifier: Verifier<A, R> | undefined
-  readonly tools: ToolSet
-  readonly offered: ReadonlyArray<Tool.Any>
-  readonly delegate: Delegate
   readonly settings: Settings
+  readonly epoch: number
   readonly flush: Effect.Effect<void>
+  readonly whenOpen: Effect.Effect<void>
+  readonly guards: Guards
   /** The number of the current step, from 1. */
   step = 0
   /** The best answer so far that was not accepted: kept whatever happens next. */
   remains: Remains<A> = { answer: undefined, text: undefined }
-  readonly #record: (event: Event) => void
   readonly #fold: Fold
 
   constructor(options: Options<A, R>) {
+    this.options = options
     this.agent = options.agent
     this.name = options.name
-    this.instructions = options.instructions
     this.task = options.task
     this.purse = options.purse
     this.policy = options.policy
     this.answer = options.answer
     this.verifier = options.verifier
-    this.tools = options.tools
-    this.offered = options.offered
-    this.delegate = options.delegate
     this.settings = options.settings
+    this.epoch = options.epoch
     this.flush = options.flush
-    this.#record = options.record
+    this.whenOpen = options.whenOpen
+    const { noProgress, repeatedAction } = options.settings
+    this.guards = new Guards({ tools: options.tools, noProgress, repeatedAction })
     this.#fold = new Fold(options.agent)
   }
 
   readonly record = (event: Event): void => {
-    this.#record(event)
-    this.#fold.apply(event)
+    this.#fold.apply(event, this.options.record(event))
+  }
+
+  /** Takes up what an earlier process recorded of this agent. */
+  resume(events: ReadonlyArray<Recorded>): void {
+    for (const { event, atMillis } of events) this.#fold.apply(event, atMillis)
+    this.step = events.reduce((most, { event }) => Math.max(most, stepOf(event, this.agent)), 0)
+    this.guards.resume(this.state.session.turns)
   }
 
   get state(): AgentState {
     return this.#fold.state
+  }
+
+  /** Calls of the last decision that have no result yet. */
+  get openCalls(): ReadonlyArray<Call> {
+    const open = this.state.session.turns.at(-1)?.observations.filter((one) => one.outcome === "pending") ?? []
+    return open.map(({ call, providerId, tool, params }) => ({
+      call,
+      providerId,
+      tool,
+      params: Content.fromJson(params ?? null),
+    }))
+  }
+
+  get isPaused(): boolean {
+    return this.purse.ledger.account(this.purse.account).state === "Paused"
+  }
+
+  /** Stands for the state as it is now. */
+  get digest(): string {
+    return this.#fold.digest
   }
 
   /** What the policy sees now. */
@@ -133,12 +172,13 @@ export class Machine<A, R> implements Options<A, R> {
     const account = this.purse.ledger.account(this.purse.account)
     return {
       agent: this.name,
-      instructions: this.instructions,
+      instructions: this.options.instructions,
       task: this.task,
+      state: this.state,
       turns: this.state.session.turns,
       step: this.step,
       purpose,
-      tools: purpose === "wrap_up" ? [] : this.offered,
+      tools: purpose === "wrap_up" ? [] : this.options.offered,
       answer: this.answer as AnswerFormat<unknown>,
       left: reservesOf((reserve) => availableIn(account, reserve)),
       leftMillis: this.purse.ledger.leftMillis(this.purse.account, purpose === "wrap_up" ? "output" : "explore"),
@@ -147,7 +187,30 @@ export class Machine<A, R> implements Options<A, R> {
 
   /** What the executor needs for the calls of this step. */
   get setting(): Setting {
-    const { agent, step, purse, tools, delegate, record, flush } = this
-    return { agent, step, purse, tools, delegate, record, flush, concurrency: this.settings.concurrency }
+    const { run, epoch, tools, delegate, effects, permissions } = this.options
+    return {
+      run,
+      epoch,
+      agent: this.agent,
+      step: this.step,
+      purse: this.purse,
+      tools,
+      delegate,
+      effects,
+      permissions,
+      record: this.record,
+      flush: this.flush,
+      concurrency: this.settings.concurrency,
+      state: this.state,
+      whenOpen: this.whenOpen,
+      messages: () => requestFor(this.view("explore")).messages,
+    }
   }
+}
+
+/** The step an event belongs to; a decision that was under way when a process ended left only its hold. */
+const stepOf = (event: Event, agent: string): number => {
+  if ("step" in event) return event.agent === agent ? event.step : 0
+  if (event._tag !== "Held" || event.account !== agent) return 0
+  return Number(/^step-(\d+)\//.exec(event.hold)?.[1] ?? 0)
 }

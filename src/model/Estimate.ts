@@ -13,29 +13,43 @@ const bytesPerToken = 2
 const tokensPerMessage = 16
 const tokensPerTool = 32
 
-/** Each message is measured once: a history only grows at its end. */
-const measured = new WeakMap<object, number>()
+interface Counted {
+  messages: number
+  tokens: number
+}
 
-const measure = (part: object, render: () => string, margin: number): number => {
-  const known = measured.get(part)
+/** What the messages of a history come to that were counted before. */
+const counted = new WeakMap<ReadonlyArray<Prompt.Message>, Counted>()
+
+const tokensOf = (message: Prompt.Message): number => bytesToTokens(JSON.stringify(message.content), tokensPerMessage)
+
+const bytesToTokens = (text: string, margin: number): number =>
+  Math.ceil(Buffer.byteLength(text) / bytesPerToken) + margin
+
+/** The messages of a history; only those that are new are looked at. */
+const historyTokens = (history: ReadonlyArray<Prompt.Message>): number => {
+  const known = counted.get(history) ?? { messages: 0, tokens: 0 }
+  counted.set(history, known)
+  for (; known.messages < history.length; known.messages++) known.tokens += tokensOf(history[known.messages]!)
+  return known.tokens
+}
+
+const toolTokens = new WeakMap<object, number>()
+
+const tokensOfTool = (tool: Tool.Any): number => {
+  const known = toolTokens.get(tool)
   if (known !== undefined) return known
-  const tokens = Math.ceil(Buffer.byteLength(render()) / bytesPerToken) + margin
-  measured.set(part, tokens)
+  const text = tool.name + (Tool.getDescription(tool) ?? "") + JSON.stringify(Tool.getJsonSchema(tool))
+  const tokens = bytesToTokens(text, tokensPerTool)
+  toolTokens.set(tool, tokens)
   return tokens
 }
 
 /** Upper estimate of the input tokens of a request, schemas included. */
-export const inputTokens = (request: Request): number => {
-  const message = (one: Prompt.Message) => measure(one, () => JSON.stringify(one.content), tokensPerMessage)
-  const tool = (one: Tool.Any) =>
-    measure(
-      one,
-      () => one.name + (Tool.getDescription(one) ?? "") + JSON.stringify(Tool.getJsonSchema(one)),
-      tokensPerTool,
-    )
-  const answer = request.answer === undefined ? 0 : tool(request.answer.tool)
-  return (
-    request.messages.reduce((sum, one) => sum + message(one), 0) +
-    request.tools.reduce((sum, one) => sum + tool(one), answer)
-  )
-}
+export const inputTokens = (request: Request): number =>
+  (request.parts === undefined
+    ? request.messages.reduce((sum, one) => sum + tokensOf(one), 0)
+    : historyTokens(request.parts.history) + tokensOf(request.parts.last)) + tokensBeside(request)
+
+const tokensBeside = ({ tools, answer }: Request): number =>
+  tools.reduce((sum, one) => sum + tokensOfTool(one), answer === undefined ? 0 : tokensOfTool(answer.tool))

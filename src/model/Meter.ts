@@ -11,12 +11,12 @@
  * | never sent | one tick |
  */
 import * as Effect from "effect/Effect"
-import type { Attempt, Booking, Grant, Hold } from "../budget/Budget.ts"
+import { type Attempt, type Booking, dimensions, type Grant, type Hold } from "../budget/Budget.ts"
 import * as Names from "../telemetry/Names.ts"
 import * as Trace from "../telemetry/Trace.ts"
 import type { Model, ModelFailure, Reply, Request } from "./Model.ts"
 import { type Complete, costOf, plausible, worstCase } from "./Price.ts"
-import { CallHeaders, MaxOutputTokens, OnReport, type Report } from "./Provider.ts"
+import type { Report } from "./Provider.ts"
 
 /**
  * The output a call asks for, and the least that is still of use. Without `min` the output is never shrunk.
@@ -60,21 +60,24 @@ export const attempt = <A>(
   const use = (hold: Hold) =>
     Trace.span(
       `chat ${model.name}`,
-      { kind: "client", attributes: atStart(model, hold, { ...options, count }) },
+      { kind: "client", attributes: () => atStart(model, hold, { ...options, count }) },
       (span) =>
-        model.call(request).pipe(
-          Effect.provideService(MaxOutputTokens, hold.amounts.outputTokens),
-          Effect.provideService(CallHeaders, traceparent(span.headers)),
-          Effect.provideService(OnReport, (one) => {
-            report = one
-          }),
-          Effect.map((reply) => meteredOf(model, reply, { report, booking: booking(), hold })),
-          Effect.map((metered) => {
-            span.attributes(atEnd(metered, report))
-            return options.as(metered)
-          }),
-          Effect.tapError((error) => Effect.sync(() => span.fail(error.code, "The model did not reply."))),
-        ),
+        model
+          .call(request, {
+            maxOutputTokens: hold.amounts.outputTokens,
+            headers: traceparent(span.headers),
+            report: (one) => {
+              report = one
+            },
+          })
+          .pipe(
+            Effect.map((reply) => {
+              const metered = meteredOf(model, reply, { report, booking: booking(), hold })
+              if (span.isOn) span.attributes(atEnd(metered, report))
+              return options.as(metered)
+            }),
+            Effect.tapError((error) => Effect.sync(() => span.fail(error.code, "The model did not reply."))),
+          ),
     )
   return {
     hold: (reachable) => worst(shrink(options.output, worst, reachable)),
@@ -95,8 +98,10 @@ export const isPriced = (model: Model, moneyIsCapped: boolean): boolean => !mone
 
 /** The largest output that fits what can be reached, from `max` down to `min`; `max` where none fits and none is given. */
 const shrink = (output: OutputLimits, worst: (out: number) => Grant, reachable: Grant): number => {
-  const fits = (out: number): boolean =>
-    Object.entries(worst(out)).every(([d, amount]) => amount <= (reachable[d as keyof Grant] ?? Infinity))
+  const fits = (out: number): boolean => {
+    const amounts = worst(out)
+    return dimensions.every((d) => (amounts[d] ?? 0) <= (reachable[d] ?? Infinity))
+  }
   if (output.min === undefined || fits(output.max)) return output.max
   let [low, high] = [Math.min(output.min, output.max), output.max]
   if (!fits(low)) return low

@@ -21,7 +21,7 @@ import * as ResponseIdTracker from "effect/ai/ResponseIdTracker"
 import type * as Tool from "effect/ai/Tool"
 import * as Estimate from "./Estimate.ts"
 import type { Price } from "./Price.ts"
-import { OnReport, type Report, type Usage } from "./Provider.ts"
+import { CallHeaders, MaxOutputTokens, OnReport, type Report, type Usage } from "./Provider.ts"
 
 /**
  * One request: messages, the tools offered, and, for the last answer, the tool whose parameters are the schema of it.
@@ -31,6 +31,13 @@ import { OnReport, type Report, type Usage } from "./Provider.ts"
  */
 export interface Request {
   readonly messages: ReadonlyArray<Prompt.Message>
+  /**
+   * The same as `messages` in two parts, for whoever counts or caches: a history that only grows, in one array for the
+   * whole conversation, and what is said last.
+   */
+  readonly parts?: { readonly history: ReadonlyArray<Prompt.Message>; readonly last: Prompt.Message } | undefined
+  /** Stands for everything that is said. */
+  readonly hash?: string | undefined
   readonly tools: ReadonlyArray<Tool.Any>
   /** Ask for a JSON reply with the parameters of this tool instead of text. */
   readonly answer?: { readonly tool: Tool.Any; readonly schema: Schema.Top } | undefined
@@ -80,8 +87,24 @@ export interface Model {
   readonly price: Price | undefined
   /** Input tokens of a request before it is sent, and whether they were counted or estimated. */
   readonly countInput: (request: Request) => { readonly tokens: number; readonly bound: "counted" | "estimated" }
-  /** Sends one request. It reads `MaxOutputTokens` and `CallHeaders` and reports once through `OnReport`. */
-  readonly call: (request: Request) => Effect.Effect<Reply, ModelFailure>
+  /** Sends one request, and reports once how it ended. */
+  readonly call: (request: Request, how: Call) => Effect.Effect<Reply, ModelFailure>
+}
+
+/**
+ * How one request is sent.
+ *
+ * **Units**: `maxOutputTokens` is the most output it may produce, reasoning included.
+ *
+ * @category requests
+ * @since 0.1.0
+ */
+export interface Call {
+  readonly maxOutputTokens: number
+  /** HTTP headers to send along, such as the W3C `traceparent` of the span. */
+  readonly headers: Readonly<Record<string, string>>
+  /** Called once, before the call returns or fails; what is not reported is booked at its hold. */
+  readonly report: (report: Report) => void
 }
 
 /**
@@ -117,37 +140,48 @@ export const fromLanguageModel = (
   provider: options.provider ?? "custom",
   price: options.price,
   countInput: (request) => ({ tokens: Estimate.inputTokens(request), bound: "estimated" }),
-  call: (request) => callOnce(service, options.model, request),
+  call: (request, how) => callOnce(service, { model: options.model, request, how }),
 })
 
 const callOnce = (
   service: LanguageModel.LanguageModel,
-  model: string,
-  request: Request,
+  of: { readonly model: string; readonly request: Request; readonly how: Call },
 ): Effect.Effect<Reply, ModelFailure> =>
-  Effect.gen(function* () {
-    const report = yield* OnReport
+  Effect.suspend(() => {
+    const { model, request, how } = of
     let reported = false
     const once = (one: Report) => {
-      if (!reported) report(one)
+      if (!reported) how.report(one)
       reported = true
     }
-    const prompt = Prompt.fromMessages(withoutApprovals(request.messages))
+    // A conversation that Bursar made holds no approvals.
+    const messages = request.parts === undefined ? withoutApprovals(request.messages) : request.messages
+    const prompt = Prompt.fromMessages(messages)
     const shared = { prompt, toolkit: untouchable(request.tools), ...unresolved }
     const generate: Effect.Effect<Generated, AiError.AiError> =
       request.answer === undefined
         ? (service.generateText(shared as never) as never)
         : (service.generateObject({ prompt, schema: request.answer.schema, objectName: "answer" } as never) as never)
-    return yield* generate.pipe(
-      Effect.provideService(OnReport, once),
-      Effect.provideService(References.TracerEnabled, false),
-      Effect.tap((reply) =>
-        Effect.sync(() => once({ _tag: "Replied", usage: usageOf(reply.usage), model: undefined })),
-      ),
-      Effect.map(toReply),
+    return generate.pipe(
+      Effect.map((reply) => {
+        once({ _tag: "Replied", usage: usageOf(reply.usage), model: undefined })
+        return toReply(reply)
+      }),
       Effect.catch((error) => failed(error, { model, once })),
+      Effect.updateContext((context: Context.Context<never>) => inCall(context, { ...how, report: once })),
     )
-  }).pipe(Effect.updateContext((context) => Context.omit(ResponseIdTracker.ResponseIdTracker)(context) as never))
+  })
+
+/** What a provider finds in context during one call; and no tracker, with which a call may send two requests. */
+const inCall = (context: Context.Context<never>, how: Call): Context.Context<never> =>
+  Context.merge(
+    Context.omit(ResponseIdTracker.ResponseIdTracker)(context),
+    Context.make(MaxOutputTokens, how.maxOutputTokens).pipe(
+      Context.add(CallHeaders, how.headers),
+      Context.add(OnReport, how.report),
+      Context.add(References.TracerEnabled, false),
+    ),
+  )
 
 const unresolved = { disableToolCallResolution: true, toolCallValidation: "deferred", toolChoice: "auto" } as const
 
@@ -158,11 +192,19 @@ interface Generated {
   readonly usage: Response.Usage
 }
 
-/** A toolkit that declares tools and cannot run them: running is the host's alone. */
-const untouchable = (tools: ReadonlyArray<Tool.Any>): unknown => ({
-  tools: Object.fromEntries(tools.map((tool) => [tool.name, tool])),
-  handle: (name: string) => Effect.die(new Error(`effect/ai must not run the tool ${name}`)),
-})
+/** A toolkit that declares tools and cannot run them: running is the host's alone. One for each list of tools. */
+const untouchable = (tools: ReadonlyArray<Tool.Any>): unknown => {
+  const known = toolkits.get(tools)
+  if (known !== undefined) return known
+  const made = {
+    tools: Object.fromEntries(tools.map((tool) => [tool.name, tool])),
+    handle: (name: string) => Effect.die(new Error(`effect/ai must not run the tool ${name}`)),
+  }
+  toolkits.set(tools, made)
+  return made
+}
+
+const toolkits = new WeakMap<ReadonlyArray<Tool.Any>, unknown>()
 
 /** Leaves out approval requests and responses: with them `generateText` would run the approved tools. */
 export const withoutApprovals = (messages: ReadonlyArray<Prompt.Message>): ReadonlyArray<Prompt.Message> =>

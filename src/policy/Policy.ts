@@ -12,7 +12,7 @@ import type { Attempt, Grant, PerReserve } from "../budget/Budget.ts"
 import type { Purpose } from "../event/Event.ts"
 import * as Meter from "../model/Meter.ts"
 import { CurrentModel, type Model } from "../model/Model.ts"
-import type { Turn } from "../state/State.ts"
+import type { AgentState, Turn } from "../state/State.ts"
 import { messageOfCause } from "../tool/ToolSet.ts"
 import type { AnswerFormat } from "./Answer.ts"
 import { propose, requestFor } from "./Conversation.ts"
@@ -30,6 +30,8 @@ export interface View {
   readonly agent: string
   readonly instructions: string
   readonly task: string
+  /** Everything that has happened to the agent; `turns` are those of its session. */
+  readonly state: AgentState
   readonly turns: ReadonlyArray<Turn>
   readonly step: number
   /** `wrap_up` asks for the last answer, with what is known; tools are withdrawn. */
@@ -46,6 +48,8 @@ export interface Decision {
   readonly used: Grant
   readonly certainty: "exact" | "assumed"
   readonly model?: string | undefined
+  /** Stands for everything that was shown to the model. */
+  readonly promptHash?: string | undefined
 }
 
 /** Nobody knows the price of the model, and money is capped: it cannot be asked. */
@@ -184,8 +188,16 @@ const ask = (
   current: Model,
   view: View,
   options: Terms & { readonly output: Meter.OutputLimits },
-): Attempt<Decision, DecisionFailure> =>
-  Meter.attempt(current, requestFor(view), {
+): Attempt<Decision, DecisionFailure> => {
+  const request = requestFor(view)
+  return Meter.attempt(current, request, {
     ...options,
-    as: ({ reply, used, certainty, model }): Decision => ({ proposal: propose(reply, view), used, certainty, model }),
+    as: ({ reply, used, certainty, model }): Decision => ({
+      proposal: propose(reply, view),
+      used,
+      certainty,
+      model,
+      promptHash: request.hash,
+    }),
   })
+}

@@ -21,6 +21,8 @@ import * as Names from "./Names.ts"
  * @since 0.1.0
  */
 export interface TraceSpan {
+  /** False where nothing that is written here is kept. */
+  readonly isOn: boolean
   readonly attributes: (attributes: Readonly<Record<string, unknown>>) => void
   readonly event: (name: string, attributes?: Readonly<Record<string, unknown>>) => void
   /** Marks the span as failed although the Effect inside it succeeds. */
@@ -46,7 +48,7 @@ export const Facts = Context.Reference<Readonly<Record<string, unknown>>>("bursa
   defaultValue: () => ({}),
 })
 
-const off: TraceSpan = { attributes: () => {}, event: () => {}, fail: () => {}, headers: {} }
+const off: TraceSpan = { isOn: false, attributes: () => {}, event: () => {}, fail: () => {}, headers: {} }
 
 /** Whether a tracer is provided and switched on in this fiber. */
 const isTracing = (fiber: Fiber.Fiber<unknown, unknown>): boolean =>
@@ -60,13 +62,17 @@ const isTracing = (fiber: Fiber.Fiber<unknown, unknown>): boolean =>
  */
 export const span = <A, E, R>(
   name: string,
-  options: { readonly kind?: Tracer.SpanKind; readonly attributes?: Readonly<Record<string, unknown>> },
+  options: {
+    readonly kind?: Tracer.SpanKind
+    /** Computed only where there is a span to have them. */
+    readonly attributes?: () => Readonly<Record<string, unknown>>
+  },
   use: (span: TraceSpan) => Effect.Effect<A, E, R>,
 ): Effect.Effect<A, E, Exclude<R, Tracer.ParentSpan>> =>
   Effect.withFiber((fiber) => {
     if (!isTracing(fiber)) return use(off) as Effect.Effect<A, E, Exclude<R, Tracer.ParentSpan>>
     const clock = fiber.getRef(Clock.Clock)
-    const attributes = { ...fiber.getRef(Facts), [Names.schema]: Names.schemaVersion, ...options.attributes }
+    const attributes = { ...fiber.getRef(Facts), [Names.schema]: Names.schemaVersion, ...options.attributes?.() }
     return Effect.uninterruptibleMask((restore) =>
       Effect.flatMap(Effect.makeSpan(name, { kind: options.kind ?? "internal", attributes }), (made) => {
         const writer = write(made, clock)
@@ -85,6 +91,7 @@ interface Writer extends TraceSpan {
 
 const write = (made: Tracer.Span, clock: Clock.Clock): Writer => {
   const writer: Writer = {
+    isOn: true,
     failure: undefined,
     attributes: (attributes) => {
       for (const [key, value] of Object.entries(attributes)) if (value !== undefined) made.attribute(key, value)

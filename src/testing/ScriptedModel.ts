@@ -6,7 +6,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { CurrentModel, type Model, ModelFailure, type Reply, type Request } from "../model/Model.ts"
 import type { Price } from "../model/Price.ts"
-import { MaxOutputTokens, OnReport, type Report, type Usage } from "../model/Provider.ts"
+import type { Report, Usage } from "../model/Provider.ts"
 
 /**
  * One reply, or one fault instead of it.
@@ -85,11 +85,10 @@ export const make = (
       const turn = next()
       return { tokens: turn?.countedInput ?? turn?.usage?.input ?? 0, bound: "counted" }
     },
-    call: (request) =>
+    call: (request, { maxOutputTokens, report }) =>
       Effect.gen(function* () {
-        const report = yield* OnReport
         const turn = next()
-        requests.push({ request, maxOutputTokens: yield* MaxOutputTokens })
+        requests.push({ request, maxOutputTokens })
         if (turn === undefined) {
           const message = `dispatch ${requests.length} is past the end of a script of ${turns.length} turns`
           return yield* Effect.die(new Error(message))

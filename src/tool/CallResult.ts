@@ -4,16 +4,16 @@
 import * as Cause from "effect/Cause"
 import * as Exit from "effect/Exit"
 import { dimensions } from "../budget/Budget.ts"
-import * as Content from "../event/Content.ts"
-import type { Call, Event } from "../event/Event.ts"
+import type * as Content from "../event/Content.ts"
+import type { Call, Event, EventOf, Resource } from "../event/Event.ts"
+import type { Receipt } from "./EffectLedger.ts"
 import type { ToolFailure } from "./ToolSet.ts"
 
 /** What became of a call. */
 export interface CallResult {
   readonly call: Call
   readonly outcome: "ok" | "error"
-  readonly code: string | undefined
-  readonly message: string | undefined
+  readonly failure: ToolFailure | undefined
   /** False when it was refused before it ran. */
   readonly ran: boolean
   /** The dimensions that were short, when it was refused for the budget. */
@@ -24,8 +24,7 @@ export interface CallResult {
 export interface Refused {
   readonly _tag: "Refused"
   readonly call: Call
-  readonly code: string
-  readonly message: string
+  readonly failure: ToolFailure
   readonly short: ReadonlyArray<string>
 }
 
@@ -36,80 +35,119 @@ export interface Place {
   readonly record: (event: Event) => void
 }
 
-export const refused = (
-  call: Call,
-  reason: { readonly code: string; readonly message: string; readonly short?: ReadonlyArray<string> },
-): Refused => ({ _tag: "Refused", call, short: [], ...reason })
+export const refused = (call: Call, failure: ToolFailure, short: ReadonlyArray<string> = []): Refused => ({
+  _tag: "Refused",
+  call,
+  failure,
+  short,
+})
 
 export const cancelledReason = { code: "ECANCELLED", message: "cancelled" } as const
 
-export interface Ended {
-  readonly outcome: "ok" | "error"
-  readonly data: unknown
-  readonly failure: ToolFailure | undefined
-  readonly ran: boolean
+/** A call that ran, or was answered with what an earlier one brought. */
+export type Ending =
+  | { readonly _tag: "Ok"; readonly result: Content.Content; readonly of: Facts }
+  | { readonly _tag: "Failed"; readonly failure: ToolFailure; readonly uncertain?: string; readonly child?: string }
+  | { readonly _tag: "Replayed"; readonly receipt: Receipt }
+
+/** What a result says beside itself. */
+export interface Facts {
+  readonly stateChanged: boolean
+  readonly untrusted: boolean
+  readonly resources: ReadonlyArray<Resource>
+  readonly child?: string
 }
 
-export const cancelled: Ended = { outcome: "error", data: undefined, failure: cancelledReason, ran: true }
+export const failed = (failure: ToolFailure, uncertain?: string): Extract<Ending, { _tag: "Failed" }> => ({
+  _tag: "Failed",
+  failure,
+  ...(uncertain === undefined ? {} : { uncertain }),
+})
 
-export const resultOf = (exit: Exit.Exit<unknown, ToolFailure>): Ended => {
-  if (Exit.isSuccess(exit)) return { outcome: "ok", data: exit.value, failure: undefined, ran: true }
-  if (interrupted(exit)) return cancelled
-  const failed = exit.cause.reasons.find(Cause.isFailReason)
-  const failure = failed?.error ?? { code: "EFATAL", message: "the tool broke down" }
-  return { outcome: "error", data: undefined, failure, ran: true }
+/** Why a call that ran brought no result. */
+export const failureOf = (exit: Exit.Failure<unknown, ToolFailure>): ToolFailure => {
+  if (interrupted(exit)) return cancelledReason
+  const reason = exit.cause.reasons.find(Cause.isFailReason)
+  return reason?.error ?? { code: "EFATAL", class: "fatal", message: "the tool broke down" }
 }
 
-export const codeOf = (exit: Exit.Exit<unknown, ToolFailure>): string | undefined => resultOf(exit).failure?.code
-
-export const outcomeWord = (result: CallResult): string => {
-  switch (result.code) {
+export const outcomeWord = ({ failure }: Pick<CallResult, "failure">): string => {
+  switch (failure?.code) {
     case undefined:
       return "ok"
     case "ETIMEDOUT":
       return "timeout"
     case "ECANCELLED":
       return "cancelled"
-    case "EFATAL":
-      return "fatal"
     default:
-      return "model_mistake"
+      return failure?.class === "fatal" ? "fatal" : failure?.class === "permission" ? "refused" : "model_mistake"
   }
 }
 
 /** Records the one result of a call. */
-export const end = (
-  setting: Place,
-  ended: Refused | (Ended & { readonly call: Call; readonly stateChanged: boolean; readonly child?: string }),
-): CallResult => {
-  const { call } = ended
-  const refusal = "_tag" in ended ? ended : undefined
-  const failure = "_tag" in ended ? { code: ended.code, message: ended.message } : ended.failure
-  const ok = "_tag" in ended ? undefined : ended
-  const outcome = ok?.outcome ?? "error"
-  setting.record({
+export const end = (place: Place, call: Call, ended: Refused | Ending): CallResult => {
+  const failure = ended._tag === "Refused" || ended._tag === "Failed" ? ended.failure : undefined
+  const ran = ended._tag === "Ok" || ended._tag === "Failed"
+  const event: EventOf<"CallEnded"> = {
     _tag: "CallEnded",
-    agent: setting.agent,
-    step: setting.step,
+    agent: place.agent,
+    step: place.step,
     call: call.call,
     tool: call.tool,
-    outcome,
-    ...(failure === undefined ? {} : { code: failure.code, message: failure.message }),
-    retryable: failure?.code === "ETIMEDOUT",
-    ran: ok?.ran ?? false,
-    stateChanged: outcome === "ok" && (ok?.stateChanged ?? false),
-    ...(ok?.child === undefined ? {} : { child: ok.child }),
-    ...(outcome === "ok" ? { result: Content.fromJson(ok?.data ?? null) } : {}),
-  })
+    outcome: failure === undefined ? "ok" : "error",
+    ...(failure === undefined ? {} : saidOf(failure)),
+    retryable: failure?.class === "transient",
+    ran,
+    stateChanged: ended._tag === "Ok" && ended.of.stateChanged,
+    ...factsOf(ended),
+  }
+  place.record(event)
+  const short = ended._tag === "Refused" ? ended.short : []
   return {
     call,
-    outcome,
-    code: failure?.code,
-    message: failure?.message,
-    ran: ok?.ran ?? false,
-    short: refusal?.short.filter((one) => (dimensions as ReadonlyArray<string>).includes(one)) ?? [],
+    outcome: event.outcome,
+    failure,
+    ran,
+    short: short.filter((one) => (dimensions as ReadonlyArray<string>).includes(one)),
   }
 }
+
+const saidOf = ({ code, message, suggestedAction }: ToolFailure) => ({
+  code,
+  message,
+  ...(suggestedAction === undefined ? {} : { suggestedAction }),
+})
+
+const factsOf = (ended: Refused | Ending): Partial<EventOf<"CallEnded">> => {
+  switch (ended._tag) {
+    case "Refused":
+      return {}
+    case "Failed":
+      return {
+        ...(ended.uncertain === undefined ? {} : { uncertain: ended.uncertain }),
+        ...(ended.child === undefined ? {} : { child: ended.child }),
+      }
+    case "Ok":
+      return {
+        result: ended.result,
+        ...seenOf(ended.of),
+        ...(ended.of.child === undefined ? {} : { child: ended.of.child }),
+      }
+    case "Replayed": {
+      const { receipt } = ended
+      return {
+        ...(receipt.result === undefined ? {} : { result: receipt.result }),
+        ...seenOf(receipt),
+        replayed: receipt.call,
+      }
+    }
+  }
+}
+
+const seenOf = ({ resources, untrusted }: Pick<Facts, "resources" | "untrusted">) => ({
+  ...(resources.length === 0 ? {} : { resources }),
+  ...(untrusted ? { untrusted } : {}),
+})
 
 export const interrupted = (exit: Exit.Exit<unknown, unknown>): boolean =>
   Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause)

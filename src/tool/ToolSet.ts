@@ -5,14 +5,22 @@
 import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type * as Tool from "effect/ai/Tool"
 import * as Contract from "./Contract.ts"
+import type { FailureClass } from "./ToolError.ts"
 
-/** Arguments that a tool cannot be called with, or a failure that its handler returned. The model sees the message. */
+/** A call that cannot be made, or a failure that a handler returned. The model sees code, message and action. */
 export interface ToolFailure {
   readonly code: string
   readonly message: string
+  /** A `mistake` unless it says otherwise. */
+  readonly class?: FailureClass
+  readonly suggestedAction?: string
+  readonly retryAfterMillis?: number
+  readonly mayHaveHappened?: boolean
 }
 
 /** A tool that can be run. Its result is encoded as JSON. */
@@ -20,7 +28,15 @@ export interface Runnable {
   readonly tool: Tool.Any
   readonly contract: Contract.Contract
   readonly decode: (params: unknown) => Effect.Effect<unknown, ToolFailure>
-  readonly run: (params: unknown, call: string) => Effect.Effect<unknown, ToolFailure>
+  readonly run: (params: unknown, at: Contract.Calling) => Effect.Effect<Produced, ToolFailure>
+  /** From what the tool yields to JSON. */
+  readonly encode: (result: unknown) => Effect.Effect<unknown, ToolFailure>
+}
+
+/** What a tool yielded, as it is and as JSON. */
+export interface Produced {
+  readonly value: unknown
+  readonly data: unknown
 }
 
 /** Tools by name. */
@@ -36,63 +52,121 @@ const runnable = (tool: Tool.Any, context: Context.Context<never>): Runnable => 
   const handler = context.mapUnsafe.get(tool.id) as Tool.Handler<string> | undefined
   if (handler === undefined) return unhandled(tool)
   // Of a service that both have, the caller's wins: its span, its clock. So does `effect/ai`.
+  const services = mergedOnto(handler.context)
   const inServices = <A>(self: Effect.Effect<A, ToolFailure>): Effect.Effect<A, ToolFailure> =>
-    Effect.updateContext(self, (caller: Context.Context<never>) => Context.merge(handler.context, caller))
-  const encode = Schema.encodeUnknownEffect(Schema.toCodecJson(tool.successSchema))
-  const decode = decoder(tool)
+    Exit.isExit(self) ? self : Effect.updateContext(self, services)
+  const { contract, decode, encode } = compiled(tool)
   return {
     tool,
-    contract: Contract.of(tool),
-    decode: (params) => inServices(decode(params) as Effect.Effect<unknown, ToolFailure>),
-    run: (params, call) =>
+    contract,
+    decode: (params) => inServices(decode(params)),
+    run: (params, at) =>
       inServices(
-        Effect.suspend(() => handler.handler(params, { toolCallId: call, preliminary: () => Effect.void })).pipe(
-          Effect.flatMap((result) => encode(result)),
-          Effect.mapError(failureOf),
-        ) as Effect.Effect<unknown, ToolFailure>,
+        Effect.suspend(() => handler.handler(params, { toolCallId: at.call, preliminary: () => Effect.void })).pipe(
+          Effect.provideService(Contract.CurrentCall, at),
+          Effect.matchEffect({
+            onFailure: (error) => Effect.fail(failureOf(error)),
+            onSuccess: (value) => {
+              const encoded = encode(value)
+              return succeeded(encoded)
+                ? Effect.succeed<Produced>({ value, data: encoded.value })
+                : Effect.map(encoded, (data): Produced => ({ value, data }))
+            },
+          }),
+        ),
       ),
+    encode: (result) => inServices(encode(result)),
   }
 }
+
+/** Merges contexts; that of the last caller is kept, since a run calls from the same place again and again. */
+const mergedOnto = (own: Context.Context<never>): ((caller: Context.Context<never>) => Context.Context<never>) => {
+  let last: Context.Context<never> | undefined
+  let merged = own
+  return (caller) => {
+    if (caller !== last) {
+      merged = Context.merge(own, caller)
+      last = caller
+    }
+    return merged
+  }
+}
+
+/** What of a tool is the same in every run. */
+interface Compiled {
+  readonly contract: Contract.Contract
+  readonly decode: (params: unknown) => Effect.Effect<unknown, ToolFailure>
+  readonly encode: (result: unknown) => Effect.Effect<unknown, ToolFailure>
+}
+
+const known = new WeakMap<Tool.Any, Compiled>()
+
+const compiled = (tool: Tool.Any): Compiled => {
+  const before = known.get(tool)
+  if (before !== undefined) return before
+  const toJson = Schema.encodeUnknownEffect(Schema.toCodecJson(tool.successSchema as Schema.Codec<unknown, unknown>))
+  const encode = (result: unknown) => {
+    const encoded = toJson(result)
+    return succeeded(encoded) ? encoded : Effect.mapError(encoded, failureOf)
+  }
+  const made = { contract: Contract.of(tool), decode: decoder(tool), encode }
+  known.set(tool, made)
+  return made
+}
+
+/** Most schemas decode at once: then there is nothing to run. */
+const succeeded = <A, E, R>(self: Effect.Effect<A, E, R>): self is Exit.Success<A, E> & Effect.Effect<A> =>
+  Exit.isExit(self) && Exit.isSuccess(self)
 
 /** A mistake of the program. It shows when the tool is called and ends the run like any tool that breaks down. */
 const unhandled = (tool: Tool.Any): Runnable => ({
   tool,
   contract: Contract.of(tool),
   decode: Effect.succeed,
-  run: () => Effect.fail({ code: "EFATAL", message: `no handler is provided for the tool ${tool.name}` }),
+  run: () =>
+    Effect.fail({ code: "EFATAL", class: "fatal", message: `no handler is provided for the tool ${tool.name}` }),
+  encode: Effect.succeed,
 })
 
 const strict = { onExcessProperty: "error", errors: "all" } as const
 
-/** Arguments may come as a JSON value or as the raw string of the model. */
-const decoder = (tool: Tool.Any): ((params: unknown) => Effect.Effect<unknown, ToolFailure, unknown>) => {
+/** Arguments may come as a JSON value or as the raw string of the model; a handler without any may be called with nothing. */
+const decoder = (tool: Tool.Any): Compiled["decode"] => {
   const schema: unknown = tool.parametersSchema
   const decode = Schema.isSchema(schema)
-    ? Schema.decodeUnknownEffect(schema as Schema.Codec<unknown, unknown, unknown>, strict)
+    ? Schema.decodeUnknownEffect(schema as Schema.Codec<unknown, unknown>, strict)
     : (params: unknown) => Effect.succeed(params)
-  return (params) =>
-    parse(params).pipe(
-      Effect.flatMap(decode),
-      Effect.mapError((error): ToolFailure => ({ code: "EINVAL", message: messageOf(error) })),
-      Effect.catchDefect(() =>
-        Effect.fail<ToolFailure>({ code: "EFATAL", message: "its arguments could not be read" }),
-      ),
-    )
+  return (params) => {
+    const parsed = Result.try((): unknown => (typeof params === "string" ? JSON.parse(params) : (params ?? {})))
+    if (Result.isFailure(parsed)) return Effect.fail({ code: "EINVAL", message: "the arguments are not valid JSON" })
+    const decoded = Result.try(() => decode(parsed.success))
+    if (Result.isFailure(decoded)) return Effect.fail(unreadable)
+    return succeeded(decoded.success)
+      ? decoded.success
+      : decoded.success.pipe(
+          Effect.mapError((error): ToolFailure => ({ code: "EINVAL", message: messageOf(error) })),
+          Effect.catchDefect(() => Effect.fail(unreadable)),
+        )
+  }
 }
 
-/** A handler that declares no parameters may be called with nothing at all. */
-const parse = (params: unknown): Effect.Effect<unknown, string> => {
-  if (typeof params !== "string") return Effect.succeed(params ?? {})
-  return Effect.try({
-    try: (): unknown => JSON.parse(params),
-    catch: () => "the arguments are not valid JSON",
-  })
-}
+const unreadable: ToolFailure = { code: "EFATAL", class: "fatal", message: "its arguments could not be read" }
 
-const failureOf = (error: unknown): ToolFailure => ({
-  code: Schema.isSchemaError(error) ? "ERESULT" : "EFAILED",
-  message: messageOf(error),
-})
+/** A `ToolError` says itself what it is; anything else is a mistake, under its own code if it has one. */
+const failureOf = (error: unknown): ToolFailure => {
+  if (Schema.isSchemaError(error)) return { code: "ERESULT", message: messageOf(error) }
+  if (typeof error !== "object" || error === null) return { code: "EFAILED", message: messageOf(error) }
+  const { code, suggestedAction, retryAfterMillis, mayHaveHappened } = error as { readonly [key: string]: unknown }
+  const failure: ToolFailure = { code: typeof code === "string" ? code : "EFAILED", message: messageOf(error) }
+  if (!("_tag" in error && error._tag === "ToolError")) return failure
+  return {
+    ...failure,
+    class: (error as unknown as { readonly class: FailureClass }).class,
+    ...(typeof suggestedAction === "string" ? { suggestedAction } : {}),
+    ...(typeof retryAfterMillis === "number" ? { retryAfterMillis } : {}),
+    ...(mayHaveHappened === true ? { mayHaveHappened } : {}),
+  }
+}
 
 /** A failure in one line: its message, or the tag of a failure without one. */
 export const messageOf = (error: unknown): string => {

@@ -15,7 +15,7 @@ import {
   type Spent,
   zero,
 } from "../budget/Budget.ts"
-import type { Rule } from "../event/Event.ts"
+import type { Evidence, Rule } from "../event/Event.ts"
 import type { AgentState } from "../state/State.ts"
 import { messageOf } from "../tool/ToolSet.ts"
 
@@ -39,7 +39,7 @@ export interface Candidate<out A> {
 export type Pay = <B, E, R>(attempt: Attempt<B, E, R>) => Effect.Effect<Spent<B, E>, BudgetError, R>
 
 /**
- * The outcome of a check: accepted if every rule passed.
+ * The outcome of a check: accepted if every rule passed. The evidence is what the rules were decided from.
  *
  * @category verifiers
  * @since 0.1.0
@@ -47,7 +47,11 @@ export type Pay = <B, E, R>(attempt: Attempt<B, E, R>) => Effect.Effect<Spent<B,
 export interface Verification {
   readonly accepted: boolean
   readonly rules: ReadonlyArray<Rule>
+  readonly evidence: ReadonlyArray<Evidence>
 }
+
+/** What a check found: the rules alone, or with the evidence for them. */
+export type Found = ReadonlyArray<Rule> | Pick<Verification, "rules" | "evidence">
 
 /**
  * Checks answers of type `A` with services `R`.
@@ -59,23 +63,33 @@ export interface Verifier<in A, out R = never> {
   readonly name: string
   /** What one check costs at least; kept for it in the verify reserve. Nothing for a check that only computes. */
   readonly needs: Grant
+  /**
+   * A digest of the part of the world that it checks, taken before a check and again right before the answer is accepted:
+   * if the world moved in between, the answer is checked again. Absent for one that looks at the answer alone.
+   */
+  readonly world?: ((candidate: Candidate<A>) => Effect.Effect<string, unknown, R>) | undefined
   readonly check: (candidate: Candidate<A>, pay: Pay) => Effect.Effect<Verification, BudgetError, R>
 }
 
 /**
- * A verifier from an Effect that yields rules. One that pays for its checks says in `needs` what one takes at least. A check that fails or dies rejects the answer under its own name: an
- * answer is never accepted by accident.
+ * A verifier from an Effect that yields rules, alone or with evidence. One that pays for its checks says in `needs` what
+ * one takes at least; one that looks at something that may move says in `world` what it sees there. A check that fails or
+ * dies rejects the answer under its own name: an answer is never accepted by accident.
  *
  * @category verifiers
  * @since 0.1.0
  */
 export const make = <A, E = never, R = never>(
   name: string,
-  check: (candidate: Candidate<A>, pay: Pay) => Effect.Effect<ReadonlyArray<Rule>, E | BudgetError, R>,
-  options: { readonly needs?: Grant } = {},
+  check: (candidate: Candidate<A>, pay: Pay) => Effect.Effect<Found, E | BudgetError, R>,
+  options: {
+    readonly needs?: Grant
+    readonly world?: (candidate: Candidate<A>) => Effect.Effect<string, unknown, R>
+  } = {},
 ): Verifier<A, R> => ({
   name,
   needs: options.needs ?? {},
+  world: options.world,
   check: (candidate, pay) =>
     Effect.suspend(() => check(candidate, pay)).pipe(
       Effect.map(verificationOf),
@@ -83,10 +97,10 @@ export const make = <A, E = never, R = never>(
     ),
 })
 
-const verificationOf = (rules: ReadonlyArray<Rule>): Verification => ({
-  accepted: rules.every((rule) => rule.passed),
-  rules,
-})
+const verificationOf = (found: Found): Verification => {
+  const { rules, evidence } = "rules" in found ? found : { rules: found, evidence: [] }
+  return { accepted: rules.every((rule) => rule.passed), rules, evidence }
+}
 
 const rejectedBy = (name: string, cause: Cause.Cause<unknown>): Effect.Effect<Verification, BudgetError> => {
   const error = Cause.squash(cause)
@@ -148,17 +162,32 @@ const sumOfNeeds = (verifiers: ReadonlyArray<{ readonly needs: Grant }>): Grant 
 const inOrder = <A, R>(name: string, verifiers: ReadonlyArray<Verifier<A, R>>, decisive: boolean): Verifier<A, R> => ({
   name: `${name}(${verifiers.map((one) => one.name).join(", ")})`,
   needs: sumOfNeeds(verifiers),
+  world: worldOf(verifiers),
   check: (candidate, pay) =>
     Effect.gen(function* () {
       const rules: Array<Rule> = []
+      const evidence: Array<Evidence> = []
       for (const verifier of verifiers) {
         const verification = yield* verifier.check(candidate, pay)
         rules.push(...verification.rules)
-        if (verification.accepted === decisive) return { accepted: decisive, rules }
+        evidence.push(...verification.evidence)
+        if (verification.accepted === decisive) return { accepted: decisive, rules, evidence }
       }
-      return { accepted: !decisive, rules }
+      return { accepted: !decisive, rules, evidence }
     }),
 })
+
+/** What several verifiers see together. */
+const worldOf = <A, R>(verifiers: ReadonlyArray<Verifier<A, R>>): Verifier<A, R>["world"] => {
+  const worlds = verifiers.flatMap(({ world }) => world ?? [])
+  return worlds.length === 0
+    ? undefined
+    : (candidate) =>
+        Effect.map(
+          Effect.forEach(worlds, (world) => world(candidate)),
+          (digests) => digests.join(" "),
+        )
+}
 
 /**
  * Accepts what every verifier accepts. They run in order and stop at the first rejection, so put the cheap ones first.

@@ -178,14 +178,14 @@ export const Case = Schema.Struct({
   ),
   cancel_at: Schema.optionalKey(Schema.Struct({ agent: Schema.String, ms: Schema.Number })),
   amend: Schema.optionalKey(Schema.Struct({ after_step: Schema.Number, budget: Axes })),
-  crash_at: Schema.optionalKey(Schema.Unknown),
+  crash_at: Schema.optionalKey(Schema.Struct({ during: Schema.String, after_effect: Schema.Boolean })),
   expect: Expectation,
 })
 
 export type Case = (typeof Case)["Type"]
 
 /** What this version can do of what a case may need. */
-const supported = new Set(["spawn", "verify", "cancel", "amend", "clamp"])
+const supported = new Set(["spawn", "verify", "cancel", "amend", "clamp", "ledger", "tool retries", "crash"])
 
 /** What a case needs and this version does not have: declared in `needs`, or used without saying so. */
 export const missingNeeds = (one: Case): ReadonlyArray<string> => {

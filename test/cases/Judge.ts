@@ -19,7 +19,7 @@ const stopWord = (reason: string): string => axisWords[reason] ?? reason
 export const differences = (one: Case, played: Played): ReadonlyArray<string> => [
   ...compareOutcome(one.expect, played),
   ...compareTotals(one.expect, played),
-  ...compareCalls(one.expect, played),
+  ...compareCalls(one, played),
   ...compareAgents(one.expect, played),
   ...compareRequests(one.expect, played),
   ...compareTrace(one.expect, played),
@@ -32,6 +32,7 @@ const differs = (what: string, expected: Value, actual: Value): ReadonlyArray<st
   expected === undefined || expected === actual ? [] : [`${what}: expected ${String(expected)}, got ${String(actual)}`]
 
 const compareOutcome = (expect: Expectation, { outcome }: Played): ReadonlyArray<string> => {
+  if (outcome._tag === "Suspended") return ["the run stands still"]
   const completed = outcome._tag === "Completed"
   return [
     ...differs("stop", expect.stop, stopWord(completed ? "completed" : outcome.reason)),
@@ -66,35 +67,54 @@ const compareTotals = (expect: Expectation, played: Played): ReadonlyArray<strin
 
 interface Ended {
   readonly id: string
+  readonly label: string
   readonly name: string
   readonly event: Event.EventOf<"CallEnded">
 }
 
-const endedCalls = (played: Played): ReadonlyArray<Ended> => {
-  const ids = new Map<string, string>()
+/** Provider ids may repeat within a reply: then the script has a label for each. */
+const labelsOf = (one: Case, ids: ReadonlyArray<string>): ReadonlyArray<string> => {
+  const turns = [one, ...Object.values(one.children ?? {})].flatMap((agent) => agent.turns)
+  const turn = turns.find(({ calls = [] }) => calls.map((call) => call.id).join(" ") === ids.join(" "))
+  return ids.map((id, index) => turn?.calls?.[index]?.ref ?? id)
+}
+
+const endedCalls = (one: Case, played: Played): ReadonlyArray<Ended> => {
+  const names = new Map<string, { readonly id: string; readonly label: string }>()
   const ended: Array<Ended> = []
   for (const { event } of played.events) {
-    if (event._tag === "Decided")
-      for (const call of event.calls ?? []) ids.set(`${event.agent} ${call.call}`, call.providerId)
-    if (event._tag === "CallEnded")
-      ended.push({ id: ids.get(`${event.agent} ${event.call}`) ?? "?", name: event.tool, event })
+    if (event._tag === "Decided") {
+      const calls = event.calls ?? []
+      const labels = labelsOf(
+        one,
+        calls.map((call) => call.providerId),
+      )
+      calls.forEach((call, index) =>
+        names.set(`${event.agent} ${call.call}`, { id: call.providerId, label: labels[index]! }),
+      )
+    }
+    if (event._tag === "CallEnded") {
+      const { id, label } = names.get(`${event.agent} ${event.call}`) ?? { id: "?", label: "?" }
+      ended.push({ id, label, name: event.tool, event })
+    }
   }
   return ended
 }
 
-const compareCalls = (expect: Expectation, played: Played): ReadonlyArray<string> => {
-  const ended = endedCalls(played)
+const compareCalls = (one: Case, played: Played): ReadonlyArray<string> => {
+  const { expect } = one
+  const ended = endedCalls(one, played)
   const kept = ended
     .filter(({ event }) => event.outcome === "ok")
     .map(({ id, name, event }) => (event.child === undefined ? id : `child:${name}`))
-  const refused = ended
-    .filter(({ event }) => event.code === "EBUDGET" || event.code === "EWITHDRAWN")
-    .map(({ id }) => id)
-  const invalid = ended.filter(({ event }) => event.code === "ENOTOOL" || event.code === "EINVAL").map(({ id }) => id)
+  const labelled = (...codes: ReadonlyArray<string>) =>
+    ended.filter(({ event }) => codes.includes(event.code ?? "")).map(({ label }) => label)
+  const replayed = ended.filter(({ event }) => event.replayed !== undefined).map(({ label }) => label)
   return [
-    ...differs("kept", sorted(expect.kept), sorted(kept)),
-    ...differs("refused", sorted(expect.refused ?? []), sorted(refused)),
-    ...differs("invalid", sorted(expect.invalid ?? []), sorted(invalid)),
+    ...differs("kept", sorted(expect.kept), sorted([...new Set(kept)])),
+    ...differs("refused", sorted(expect.refused ?? []), sorted(labelled("EBUDGET", "EWITHDRAWN", "EUNCERTAIN"))),
+    ...differs("invalid", sorted(expect.invalid ?? []), sorted(labelled("ENOTOOL", "EINVAL"))),
+    ...differs("replayed", sorted(expect.replayed ?? []), sorted(replayed)),
   ]
 }
 

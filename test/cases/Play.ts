@@ -1,15 +1,28 @@
 /**
  * Plays a case on a virtual clock: its script becomes models, tools, children and a verifier of Bursar.
  */
+import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import { TestClock } from "effect/testing"
 import * as Tool from "effect/ai/Tool"
 import * as Toolkit from "effect/ai/Toolkit"
-import { Agent, type Budget, Contract, type Event, Journal, Policy, type Proposal, Verifier } from "../../src/index.ts"
+import {
+  Agent,
+  type Budget,
+  Contract,
+  type Event,
+  Journal,
+  Policy,
+  type Proposal,
+  State,
+  ToolError,
+  Verifier,
+} from "../../src/index.ts"
 import { ScriptedModel } from "../../src/testing/index.ts"
 import type { Case, Child, Tool as ToolScript, Turn } from "./Case.ts"
+import { endsStep } from "./Steps.ts"
 import { grantOf, inputOf, nanoPerMicro, priceOf, reservesOf, turnOf } from "./Script.ts"
 
 /** What a case came to. */
@@ -59,6 +72,13 @@ class Stage {
   readonly conversations: Array<Conversation> = []
   readonly effects = new Set<string>()
   readonly #attempts = new Map<string, number>()
+  /** Told when the process dies in a call; until then it lives. */
+  readonly crash = Deferred.makeUnsafe<void>()
+  #living = true
+  #amended = false
+  handle: Agent.Handle<string> | undefined
+  /** Everything recorded so far. */
+  events: ReadonlyArray<Event.Recorded> = []
   readonly tools: ReadonlyArray<ToolScript>
   readonly toolkit: Toolkit.Toolkit<{}>
 
@@ -70,7 +90,8 @@ class Stage {
   }
 
   toolkitOf(tools: ReadonlyArray<ToolScript>): Toolkit.Toolkit<{}> {
-    return Toolkit.make(...tools.map(toolOf)) as never
+    const retries = this.one.budget.tool_retries ?? {}
+    return Toolkit.make(...tools.map((tool) => toolOf(tool, retries[tool.name] ?? 0))) as never
   }
 
   get handlers(): Layer.Layer<never> {
@@ -83,14 +104,29 @@ class Stage {
     return this.toolkit.toLayer(handlers as never) as never
   }
 
+  /** Records into an array; after the step that the case names, the owner amends the caps. */
+  journal(events: Array<Event.Recorded>): Journal.Journal {
+    this.events = events
+    const { amend } = this.one
+    return Journal.tap(Journal.toArray(events), ({ event }) => {
+      if (amend === undefined || this.#amended || !endsStep(event, amend.after_step, events)) return
+      this.#amended = true
+      Effect.runSync(this.handle!.amend(inputOf(amend.budget)))
+    })
+  }
+
   /** A policy that plays the script anew for each run of its agent. */
   policy(script: Script): Policy.Policy {
     const running = new WeakMap<object, Conversation>()
+    let last: Conversation | undefined
     const conversationOf = (view: Policy.View): Conversation => {
       const known = running.get(view.turns)
       if (known !== undefined) return known
+      // A run that was resumed goes on in the script where it was.
+      if (view.turns.length > 0 && last !== undefined) return last
       const made = new Conversation(script, this.one)
       running.set(view.turns, made)
+      last = made
       this.conversations.push(made)
       return made
     }
@@ -133,8 +169,19 @@ class Stage {
     )
   }
 
-  #run(tool: ToolScript, params: unknown, call: string): Effect.Effect<unknown, string> {
-    return Effect.suspend(() => {
+  /** Whether this is the call in which the process dies: once. */
+  #dies(tool: ToolScript, call: string): boolean {
+    const during = this.one.crash_at?.during
+    if (during === undefined || !this.#living) return false
+    const decided = this.events.flatMap(({ event }) => (event._tag === "Decided" ? (event.calls ?? []) : []))
+    const id = decided.findLast((one) => one.call === call && one.tool === tool.name)?.providerId
+    if (during !== tool.name && during !== id) return false
+    this.#living = false
+    return true
+  }
+
+  #run(tool: ToolScript, params: unknown, call: string): Effect.Effect<unknown, string | ToolError.ToolError> {
+    return Effect.suspend((): Effect.Effect<unknown, string | ToolError.ToolError> => {
       const attempt = this.#attempts.get(tool.name) ?? 0
       this.#attempts.set(tool.name, attempt + 1)
       const behaviour = tool.behave[Math.min(attempt, tool.behave.length - 1)] ?? "ok"
@@ -142,9 +189,14 @@ class Stage {
         if (tool.effect === true) this.effects.add(keyOf(tool, params, call, this.effects.size))
       })
       const wait = Effect.sleep(tool.ms ?? 0)
+      if (this.#dies(tool, call)) {
+        const last = this.one.crash_at?.after_effect === true ? Effect.andThen(wait, happen) : Effect.void
+        return last.pipe(Effect.andThen(Deferred.succeed(this.crash, undefined)), Effect.andThen(Effect.never))
+      }
       const result = tool.results?.[Math.min(attempt, tool.results.length - 1)] ?? `${tool.name} done`
       switch (behaviour) {
         case "transient":
+          return Effect.andThen(wait, Effect.fail(ToolError.transient("EAGAIN", `${tool.name}: not now`)))
         case "permanent":
           return Effect.andThen(wait, Effect.fail(`${tool.name}: ${behaviour} failure`))
         case "hang":
@@ -165,6 +217,7 @@ const judgement = (task: string): Policy.View => ({
   agent: "judge",
   instructions: "Judge the answer.",
   task,
+  state: new State.Fold("judge").state,
   turns: [],
   step: 1,
   purpose: "explore",
@@ -185,15 +238,22 @@ const keyOf = (tool: ToolScript, params: unknown, call: string, count: number): 
   }
 }
 
-const toolOf = (tool: ToolScript): Tool.Any =>
+const toolOf = (tool: ToolScript, retries: number): Tool.Any =>
   Contract.annotate(
     Tool.make(tool.name, {
       parameters: Schema.Record(Schema.String, Schema.Unknown),
       success: Schema.Unknown,
-      failure: Schema.String,
+      failure: Schema.Union([Schema.String, ToolError.ToolError]),
     }),
     {
       effect: tool.effect === true ? "write" : "read",
+      idempotency: tool.idem === "none" ? "none" : "key",
+      ...(tool.idem === "args"
+        ? {}
+        : { key: (_params: unknown, at: { agent: string; call: string }) => `${at.agent} ${at.call}` }),
+      whenUncertain: "tell",
+      retries,
+      backoff: 0,
       costNanoUsd: (tool.uusd ?? 0) * nanoPerMicro,
       ...(tool.timeout_ms === undefined ? {} : { timeout: tool.timeout_ms }),
       ...(tool.volatile === undefined ? {} : { volatile: tool.volatile }),
@@ -260,7 +320,7 @@ const childrenOf = (
 /** The longest a case may take in virtual time. */
 const curtain = "7 days"
 
-export const play = (one: Case): Effect.Effect<Played, Budget.BudgetError | Journal.JournalError> =>
+export const play = (one: Case): Effect.Effect<Played, Budget.BudgetError | Agent.ResumeFailure> =>
   Effect.gen(function* () {
     const stage = new Stage(one)
     const verify = stage.verifier()
@@ -272,36 +332,26 @@ export const play = (one: Case): Effect.Effect<Played, Budget.BudgetError | Jour
       children: childrenOf(stage, one.turns, []),
       ...(verify === undefined ? {} : { verify }),
     })
-    const events: Array<Event.Recorded> = []
-    let amend: (() => void) | undefined
-    const journal = Journal.tap(Journal.toArray(events), ({ event }) => {
-      if (one.amend !== undefined && endsStep(event, one.amend.after_step, events)) amend?.()
-    })
-    const outcome = yield* Effect.scoped(
+    const before: Array<Event.Recorded> = []
+    const first = yield* Effect.scoped(
       Effect.gen(function* () {
         const handle = yield* Agent.spawn(root, one.title, { budget: inputOf(one.budget), runId: one.id })
-        amend = () => {
-          amend = undefined
-          Effect.runSync(handle.amend(inputOf(one.amend!.budget)))
-        }
-        if (one.cancel_at !== undefined) {
-          const { agent, ms } = one.cancel_at
-          yield* TestClock.adjust(ms)
-          if (agent === "root") return yield* handle.cancel
-          const rows = yield* handle.statement
-          const target = rows.find((row) => row.name === agent && row.state !== "Closed")
-          if (target !== undefined) yield* handle.cancelAgent(target.account)
-        }
-        yield* TestClock.adjust(curtain)
-        return yield* handle.await
+        stage.handle = handle
+        const outcome = yield* Effect.raceFirst(watched(stage, handle), Deferred.await(stage.crash))
+        // What is recorded from here on is the work of a process that is gone.
+        return { outcome, events: [...before] }
       }),
-    ).pipe(Effect.provideService(Journal.Journal, journal), Effect.provide(stage.handlers))
+    ).pipe(Effect.provideService(Journal.Journal, stage.journal(before)), Effect.provide(stage.handlers))
+    const { outcome, events } =
+      first.outcome === undefined
+        ? yield* resumed(stage, root, first.events)
+        : { outcome: first.outcome, events: first.events }
     const ended = events.find(({ event }) => event._tag === "RunEnded")
-    const [first] = stage.conversations
+    const [conversation] = stage.conversations
     return {
       outcome,
       events,
-      requests: [...(first?.turns.requests ?? []), ...(first?.wrapUp?.requests ?? [])],
+      requests: [...(conversation?.turns.requests ?? []), ...(conversation?.wrapUp?.requests ?? [])],
       sideEffects: stage.effects.size,
       pastScript: stage.conversations.reduce(
         (sum, one) => sum + one.turns.pastScript() + (one.wrapUp?.pastScript() ?? 0),
@@ -311,16 +361,36 @@ export const play = (one: Case): Effect.Effect<Played, Budget.BudgetError | Jour
     }
   }).pipe(Effect.provide(TestClock.layer()))
 
-/** The last event of a step of the root: its last result, or its decision where it called nothing. */
-const endsStep = (event: Event.Event, step: number, events: ReadonlyArray<Event.Recorded>): boolean => {
-  if (!("agent" in event) || event.agent !== "root" || !("step" in event) || event.step !== step) return false
-  if (event._tag === "Decided") return event.kind !== "call"
-  if (event._tag !== "CallEnded") return false
-  const decided = events
-    .map((one) => one.event)
-    .find((one) => one._tag === "Decided" && one.agent === "root" && one.step === step)
-  const ended = events.filter(
-    (one) => one.event._tag === "CallEnded" && one.event.agent === "root" && one.event.step === step,
-  )
-  return decided?._tag === "Decided" && ended.length === (decided.calls ?? []).length
+interface Finished {
+  readonly outcome: Agent.Outcome<string>
+  readonly events: ReadonlyArray<Event.Recorded>
 }
+
+/** Lets time pass, and cancels where the case says so. */
+const watched = (stage: Stage, handle: Agent.Handle<string>): Effect.Effect<Agent.Outcome<string>> =>
+  Effect.gen(function* () {
+    const { cancel_at: cancelAt } = stage.one
+    if (cancelAt !== undefined) {
+      yield* TestClock.adjust(cancelAt.ms)
+      if (cancelAt.agent === "root") return yield* handle.cancel
+      const rows = yield* handle.statement
+      const target = rows.find((row) => row.name === cancelAt.agent && row.state !== "Closed")
+      if (target !== undefined) yield* handle.cancelAgent(target.account)
+    }
+    yield* TestClock.adjust(curtain)
+    return yield* handle.await
+  })
+
+/** Another process goes on from the journal of the one that died. */
+const resumed = (stage: Stage, root: Agent.Agent<string>, before: ReadonlyArray<Event.Recorded>) =>
+  Effect.gen(function* () {
+    const events = [...before]
+    const outcome = yield* Effect.scoped(
+      Effect.gen(function* () {
+        const handle = yield* Agent.spawnResumed(root, { run: stage.one.id })
+        stage.handle = handle
+        return yield* watched(stage, handle)
+      }),
+    ).pipe(Effect.provideService(Journal.Journal, stage.journal(events)), Effect.provide(stage.handlers))
+    return { outcome, events } satisfies Finished
+  })

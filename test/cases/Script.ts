@@ -77,7 +77,7 @@ export const turnOf = (turn: Turn): ScriptedModel.Turn => {
       ? {}
       : {
           calls: turn.calls.map((call) => ({
-            id: call.ref ?? call.id,
+            id: call.id,
             name: call.tool,
             params: call.bad_args ?? call.args ?? {},
           })),

@@ -15,12 +15,15 @@ const table: ReadonlyArray<
   ["budget:tool_calls", true, (result) => result === "none"],
   ["deadline", true, (result) => result === "none"],
   ["no_progress", true, (result) => result === "none"],
+  ["repeated_action", true, (result) => result === "none"],
   ["invalid_decisions", true, (result) => result === "none"],
   ["unverified", false, () => false],
+  ["blocked", true, (result) => result === "none"],
   ["tool_error", true, () => true],
   ["model_error", false, () => true],
   ["unpriced", false, () => true],
   ["cancelled", false, () => false],
+  ["owner_lost", false, () => true],
 ]
 
 describe("the table of stop reasons", () => {

@@ -133,7 +133,7 @@ const usage = { input: 10, output: 5 }
 /** A model that steps aside before it answers. */
 const slow = (...turns: ReadonlyArray<ScriptedModel.Turn>) => {
   const { model } = ScriptedModel.make(turns)
-  const call: typeof model.call = (request) => Effect.andThen(Effect.yieldNow, model.call(request))
+  const call: typeof model.call = (request, how) => Effect.andThen(Effect.yieldNow, model.call(request, how))
   return Policy.fromModel({ ...model, call }, { maxOutputTokens: 5 })
 }
 

@@ -6,7 +6,7 @@ import { ask, calls, handled, plays, read, toolkit, write } from "../support/scr
 
 const fold = (agent: string, events: ReadonlyArray<Event.Recorded>) => {
   const folded = new State.Fold(agent)
-  for (const { event } of events) folded.apply(event)
+  for (const { event } of events) folded.apply(event, 0)
   return folded.state
 }
 
@@ -84,8 +84,8 @@ describe("the state of an agent", () => {
     Effect.sync(() => {
       const folded = new State.Fold("a")
       const stopping = { _tag: "Stopping", agent: "a", step: 1, short: [], detail: "" } as const
-      folded.apply({ ...stopping, reason: "deadline" })
-      folded.apply({ ...stopping, reason: "cancelled" })
+      folded.apply({ ...stopping, reason: "deadline" }, 0)
+      folded.apply({ ...stopping, reason: "cancelled" }, 0)
       assert.strictEqual(folded.state.control.stopping?.reason, "deadline")
     }),
   )

@@ -111,12 +111,15 @@ const calls = (events: ReadonlyArray<Event.Recorded>) => {
   const decided = all(events, "Decided").flatMap(({ agent, calls }) =>
     (calls ?? []).map(({ call }) => id({ agent, call })),
   )
-  const started = all(events, "CallStarted").map(id)
+  const started = all(events, "CallStarted").map((one) => ({ id: id(one), attempt: one.attempt }))
   return [
     ...once("call", decided, all(events, "CallEnded").map(id)),
     ...started
-      .filter((one, index) => !decided.includes(one) || started.indexOf(one) !== index)
-      .map((one) => `call ${one} starts twice or undecided`),
+      .filter((one, index) => {
+        const before = started.slice(0, index).filter((other) => other.id === one.id)
+        return !decided.includes(one.id) || one.attempt !== before.length + 1
+      })
+      .map((one) => `call ${one.id} starts twice or undecided`),
   ]
 }
 

@@ -24,8 +24,8 @@ const made = <Name extends string>(name: Name, contract: Contract.Options) =>
 
 /** A tool of each kind. */
 export const toolkit = Toolkit.make(
-  made("read", { effect: "read", timeout: "10 seconds" }),
-  made("write", { effect: "write", timeout: "10 seconds" }),
+  made("read", { effect: "read", timeout: "10 seconds", retries: 0 }),
+  made("write", { effect: "write", timeout: "10 seconds", whenUncertain: "tell" }),
   made("poll", { effect: "read", polling: true }),
   made("seek", { effect: "read", volatile: ["note"] }),
 )

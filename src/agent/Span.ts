@@ -1,0 +1,60 @@
+/**
+ * What the span of an agent says at its start and at its end.
+ */
+import * as Budget from "../budget/Budget.ts"
+import { dimensionOf } from "../event/StopReason.ts"
+import type { Ending } from "../loop/Loop.ts"
+import * as Names from "../telemetry/Names.ts"
+import type { Agent } from "./Definition.ts"
+import type { Run } from "./Run.ts"
+
+interface At {
+  readonly run: Run
+  readonly account: string
+}
+
+export const factsOf = <A, R>(agent: Agent<A, R>, at: At) => {
+  const account = at.run.ledger.account(at.account)
+  return {
+    [Names.runId]: at.run.id,
+    [Names.nodeId]: account.id,
+    [Names.nodePath]: account.path,
+    [Names.nodeDepth]: account.depth,
+    [Names.agentName]: agent.name,
+  }
+}
+
+export const atStart = <A, R>(agent: Agent<A, R>, at: At): Readonly<Record<string, unknown>> => {
+  const account = at.run.ledger.account(at.account)
+  const grant = Budget.granted(account)
+  const limits = Budget.dimensions.filter((d) => account.caps[d]).map((d) => [Names.budget(d, "limit"), grant[d]])
+  const left = at.run.ledger.leftMillis(account.id, "output")
+  return {
+    [Names.operation]: "invoke_agent",
+    [Names.agentId]: account.id,
+    [Names.uncapped]: Budget.dimensions.filter((d) => !account.caps[d]),
+    ...Object.fromEntries(limits),
+    ...(account.parent === undefined ? {} : { [Names.reserve]: account.parent.reserve }),
+    ...(left === undefined ? {} : { [Names.deadlineRemaining]: left }),
+    "bursar.policy": agent.policy.name,
+  }
+}
+
+export const atEnd = <A>(ending: Ending<A>, at: At): Readonly<Record<string, unknown>> => {
+  const account = at.run.ledger.account(at.account)
+  const [own, tree, left] = [Budget.ownUsed(account), Budget.used(account), Budget.unused(account)]
+  const dimension = dimensionOf(ending.reason)
+  const perDimension = Budget.dimensions.flatMap((d) => [
+    [Names.used(d, "own"), own[d]],
+    [Names.used(d, "tree"), tree[d]],
+    ...(account.caps[d] ? [[Names.budget(d, "refunded"), left[d]]] : []),
+    ...(account.debt[d] > 0 ? [[Names.budget(d, "debt"), account.debt[d]]] : []),
+  ])
+  return {
+    [Names.stopReason]: ending.reason,
+    [Names.result]: ending.result,
+    ...(dimension === undefined ? {} : { [Names.stopDimension]: dimension }),
+    ...(account.overran ? { [Names.overrun]: true } : {}),
+    ...Object.fromEntries(perDimension),
+  }
+}

@@ -1,0 +1,68 @@
+/**
+ * Writing down what was decided.
+ */
+import { amounts, nonZero } from "../budget/Budget.ts"
+import * as Content from "../event/Content.ts"
+import type { Call, Purpose } from "../event/Event.ts"
+import type { Proposal } from "../policy/Proposal.ts"
+import type { Decided } from "./Decide.ts"
+import type { Machine } from "./Machine.ts"
+
+/** A decision to call tools; each call gets an id of ours. */
+export const calls = <A, R>(
+  machine: Machine<A, R>,
+  decided: Decided,
+  purpose: Purpose,
+  proposal: Extract<Proposal, { _tag: "Call" }>,
+): ReadonlyArray<Call> => {
+  const proposed = proposal.calls.map((one, index): Call => ({
+    call: `step-${machine.step}/call-${index + 1}`,
+    providerId: one.id ?? "",
+    tool: one.tool,
+    params: Content.fromJson(one.params ?? null),
+  }))
+  machine.record({ ...of(machine, decided, purpose), kind: "call", calls: proposed, ...textOf(proposal) })
+  return proposed
+}
+
+/** A decision that the host cannot use. */
+export const invalid = <A, R>(
+  machine: Machine<A, R>,
+  decided: Decided,
+  purpose: Purpose,
+  proposal: Extract<Proposal, { _tag: "Invalid" }>,
+): void => machine.record({ ...of(machine, decided, purpose), kind: "invalid", why: proposal.why, ...textOf(proposal) })
+
+/** A decision to finish; `why` says what is wrong with an answer that does not decode. */
+export const answer = <A, R>(
+  machine: Machine<A, R>,
+  decided: Decided,
+  purpose: Purpose,
+  proposal: Extract<Proposal, { _tag: "Finish" }> & { readonly why: string | undefined },
+): void => {
+  const { why } = proposal
+  const event = {
+    ...of(machine, decided, purpose),
+    answer: Content.fromJson(proposal.answer ?? null),
+    ...textOf(proposal),
+  }
+  machine.record(
+    why === undefined
+      ? { ...event, kind: "finish" }
+      : { ...event, kind: "invalid", why: `The answer does not have the form that was asked for: ${why}` },
+  )
+}
+
+const textOf = (proposal: Proposal) => (proposal.text === undefined ? {} : { text: Content.fromText(proposal.text) })
+
+const of = <A, R>(machine: Machine<A, R>, { attempt, decision }: Decided, purpose: Purpose) => ({
+  _tag: "Decided" as const,
+  agent: machine.agent,
+  step: machine.step,
+  attempt,
+  purpose,
+  used: nonZero(amounts(decision.used)),
+  certainty: decision.certainty,
+  ...(decision.model === undefined ? {} : { model: decision.model }),
+  ...(decision.promptHash === undefined ? {} : { promptHash: decision.promptHash }),
+})

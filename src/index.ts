@@ -2,6 +2,7 @@
  * Bursar: agents and trees of agents that cannot overspend, cannot run away and cannot end without saying why.
  */
 export * as Agent from "./agent/Agent.ts"
+export * as Audit from "./journal/Audit.ts"
 export * as Budget from "./scope/Budget.ts"
 export * as Event from "./event/Event.ts"
 export * as Journal from "./journal/Journal.ts"
@@ -11,6 +12,9 @@ export * as Policy from "./policy/Policy.ts"
 export * as Price from "./model/Price.ts"
 export * as Proposal from "./policy/Proposal.ts"
 export * as Provider from "./model/Provider.ts"
+export * as Reading from "./journal/Reading.ts"
+export * as Replay from "./journal/Replay.ts"
+export * as Show from "./journal/Show.ts"
 export * as State from "./state/State.ts"
 export * as Permission from "./tool/Permission.ts"
 export * as ToolError from "./tool/ToolError.ts"

@@ -3,10 +3,10 @@
  * they do not write.
  */
 import { Policy, Proposal, type State } from "../../src/index.ts"
+import { counted } from "../shared/Table.ts"
 import * as Answer from "./Answer.ts"
 import type * as Quote from "./Quote.ts"
 import type * as Search from "./Search.ts"
-import { counted } from "./Table.ts"
 
 /** How many lines around a passage are read, and how many findings a researcher and the report hold. */
 const around = 3

@@ -1,5 +1,6 @@
 /**
- * Starting the research job as a user does: as a process of its own, in a folder of its own.
+ * Starting an example as a user does: as a process of its own, in a folder of its own. It is the research job unless
+ * another is named.
  */
 import { type ChildProcess, spawn } from "node:child_process"
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs"
@@ -7,8 +8,6 @@ import { tmpdir } from "node:os"
 import { join, resolve } from "node:path"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
-
-const entry = resolve("examples/research.ts")
 
 export interface Ended {
   readonly code: number | null
@@ -25,7 +24,7 @@ export interface Started {
 
 /** A folder to run in; gone afterwards. */
 export const folder: Effect.Effect<string, never, Scope.Scope> = Effect.acquireRelease(
-  Effect.sync(() => mkdtempSync(join(tmpdir(), "bursar-research-"))),
+  Effect.sync(() => mkdtempSync(join(tmpdir(), "bursar-example-"))),
   (path) => Effect.sync(() => rmSync(path, { recursive: true, force: true })),
 )
 
@@ -36,9 +35,11 @@ export const start = (
   cwd: string,
   args: ReadonlyArray<string>,
   env: Readonly<Record<string, string>> = {},
+  example = "research",
 ): Effect.Effect<Started, never, Scope.Scope> =>
   Effect.acquireRelease(
     Effect.sync(() => {
+      const entry = resolve(`examples/${example}.ts`)
       const child = spawn(process.execPath, [entry, ...args], { cwd, env: { ...clean(process.env), ...env } })
       let [stdout, stderr] = ["", ""]
       const waiting: Array<() => void> = []
@@ -68,8 +69,9 @@ export const run = (
   cwd: string,
   args: ReadonlyArray<string>,
   env?: Readonly<Record<string, string>>,
+  example?: string,
 ): Effect.Effect<Ended, never, Scope.Scope> =>
-  Effect.flatMap(start(cwd, args, env), ({ ended }) => Effect.promise(() => ended))
+  Effect.flatMap(start(cwd, args, env, example), ({ ended }) => Effect.promise(() => ended))
 
 /** The events of the only run in that folder. */
 export const journalIn = (cwd: string): ReadonlyArray<Readonly<Record<string, unknown>>> => {

@@ -1,9 +1,8 @@
 /**
- * What a person reads of a run: its events as they happen, the report, and the books of the tree.
+ * What a person reads of a run, whatever it was about: its events as they happen, how each agent ended, and the books of
+ * the tree.
  */
 import { type Agent, Budget, type Event } from "../../src/index.ts"
-import type * as Corpus from "./Corpus.ts"
-import type { Report } from "./Team.ts"
 
 const words: { readonly [D in Budget.Dimension]: string } = {
   steps: "steps",
@@ -79,35 +78,23 @@ export const endings = (ends: ReadonlyArray<Agent.AgentEnd>): string =>
 /** "1 file", "2 files". */
 export const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? "" : "s"}`
 
-/** The report with its citations. */
-export const reportText = (question: string, report: Report, corpus: Corpus.Corpus): string =>
-  [
-    `Question: ${question}`,
-    `Documents: ${corpus.root} (${counted(corpus.files.length, "file")})`,
-    ...corpus.skipped.map((one) => `Skipped: ${one.path} (${one.reason})`),
-    ...corpus.duplicates.map((one) => `Counted once: ${one.path} is the same as ${one.of}`),
-    "",
-    report.summary,
-    ...report.findings.flatMap((finding, index) => [
-      "",
-      `${index + 1}. ${finding.claim}`,
-      `   ${finding.file}:${finding.line}: ${finding.quote}`,
-    ]),
-    ...(report.missing.length === 0 ? [] : ["", "Missing:", ...report.missing.map((part) => `- ${part}`)]),
-  ].join("\n")
-
-/** One line for an event worth seeing, or none. */
-export const eventLine = ({ event, atMillis }: Event.Recorded, startMillis: number): string | undefined => {
-  const what = eventWords(event)
+/** One line for an event worth seeing, or none; `wordsOf` says what it says. */
+export const eventLine = (
+  { event, atMillis }: Event.Recorded,
+  startMillis: number,
+  wordsOf: (event: Event.Event) => string | undefined = eventWords,
+): string | undefined => {
+  const what = wordsOf(event)
   return what === undefined ? undefined : `${((atMillis - startMillis) / 1000).toFixed(2).padStart(7)}s  ${what}`
 }
 
-const eventWords = (event: Event.Event): string | undefined => {
+/** What an event says to somebody who watches; nothing where it says little. */
+export const eventWords = (event: Event.Event): string | undefined => {
   switch (event._tag) {
     case "AgentStarted":
-      return `${event.agent} starts: ${clipped(event.task.text ?? "", 90)}`
+      return `${event.agent} starts: ${clipped((event.task.text ?? "").replaceAll(/\s+/g, " "), 90)}`
     case "CallStarted":
-      return event.tool === "researcher" ? undefined : `${event.agent} calls ${event.tool}`
+      return event.child !== undefined ? undefined : `${event.agent} calls ${event.tool}`
     case "CallEnded":
       return event.outcome === "ok"
         ? undefined
@@ -127,4 +114,6 @@ const eventWords = (event: Event.Event): string | undefined => {
   }
 }
 
-const clipped = (text: string, most: number): string => (text.length > most ? `${text.slice(0, most - 1)}…` : text)
+/** The text, or as much of it as fits. */
+export const clipped = (text: string, most: number): string =>
+  text.length > most ? `${text.slice(0, most - 1)}…` : text

@@ -50,7 +50,8 @@
  *
  * The arithmetic is pure (`Account`, `Cover`, `Reserve`, `Window`, `Carve`); the operations (`Holds`, `Children`, `Life`,
  * `Line`, `Adjust`) apply it to the `Books` of a tree; `Restore` runs them again from their entries; {@link Ledger} is
- * those operations bound to one tree, and this module wraps it for Effects. The room knows nothing of agents, models or the journal.
+ * those operations bound to one tree, and this module wraps it for Effects. The room knows nothing of agents, models or
+ * the journal.
  */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"

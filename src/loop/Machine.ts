@@ -3,7 +3,7 @@
  */
 import type * as Effect from "effect/Effect"
 import type * as Tool from "effect/ai/Tool"
-import { type Grant, type PerReserve, type Purse, type Reserve } from "../budget/Budget.ts"
+import type { Account, Grant, PerReserve, Purse } from "../budget/Budget.ts"
 import { availableIn } from "../budget/Account.ts"
 import * as Content from "../event/Content.ts"
 import type { Call, Event, Purpose, Recorded } from "../event/Event.ts"
@@ -80,12 +80,30 @@ export interface Options<A, R> {
   readonly whenOpen: Effect.Effect<void>
 }
 
-const reservesOf = (f: (reserve: Reserve) => Grant): PerReserve<Grant> => ({
-  explore: f("explore"),
-  retry: f("retry"),
-  verify: f("verify"),
-  output: f("output"),
-})
+/** What each reserve has left at one moment, for whoever asks. */
+class Left implements PerReserve<Grant> {
+  readonly #account: Account
+
+  constructor(account: Account) {
+    this.#account = account
+  }
+
+  get explore(): Grant {
+    return availableIn(this.#account, "explore")
+  }
+
+  get retry(): Grant {
+    return availableIn(this.#account, "retry")
+  }
+
+  get verify(): Grant {
+    return availableIn(this.#account, "verify")
+  }
+
+  get output(): Grant {
+    return availableIn(this.#account, "output")
+  }
+}
 
 /** What is left of a run that did not complete. */
 export interface Remains<A> {
@@ -180,7 +198,7 @@ export class Machine<A, R> {
       purpose,
       tools: purpose === "wrap_up" ? [] : this.options.offered,
       answer: this.answer as AnswerFormat<unknown>,
-      left: reservesOf((reserve) => availableIn(account, reserve)),
+      left: new Left(account),
       leftMillis: this.purse.ledger.leftMillis(this.purse.account, purpose === "wrap_up" ? "output" : "explore"),
     }
   }

@@ -27,7 +27,7 @@ export const requestFor = (view: View): Request => {
 class Said implements Request {
   readonly tools: ReadonlyArray<Tool.Any>
   readonly answer: Request["answer"]
-  readonly hash: string
+  readonly #before: string
   readonly #history: History
   /** The number of turns this is about: the history goes on growing. */
   readonly #turns: number
@@ -38,10 +38,14 @@ class Said implements Request {
   constructor(history: History, text: string, tools: ReadonlyArray<Tool.Any>, answer?: Request["answer"]) {
     this.tools = tools
     this.answer = answer
-    this.hash = digest(`${history.hash} ${text}`)
+    this.#before = history.hash
     this.#history = history
     this.#turns = history.turns
     this.#text = text
+  }
+
+  get hash(): string {
+    return digest(`${this.#before} ${this.#text}`)
   }
 
   get parts(): NonNullable<Request["parts"]> {

@@ -1,5 +1,6 @@
 /**
- * Timing of small functions: several rounds of each, taken in turn so that a slow moment hits all alike; the median counts.
+ * Timing: several rounds of everything, taken in turn so that a slow moment hits all alike; the median counts. And the
+ * tables in which it is shown.
  */
 
 /** Nanoseconds per call, for a function that does `count` calls. */
@@ -11,27 +12,61 @@ export interface Timed {
 export interface Candidate {
   readonly name: string
   /** Prepares a round and answers with what is to be timed; it returns how many calls it made. */
-  readonly prepare: () => () => number
+  readonly prepare: () => () => number | Promise<number>
 }
 
-const rounds = 9
+/** How often everything is taken: first to warm up, then to count. */
+export interface Rounds {
+  readonly warmUp: number
+  readonly counted: number
+}
 
-export const measure = (candidates: ReadonlyArray<Candidate>): ReadonlyArray<Timed> => {
-  const taken = candidates.map((): Array<number> => [])
-  for (let round = -2; round < rounds; round++) {
-    candidates.forEach((candidate, index) => {
-      const body = candidate.prepare()
-      const start = process.hrtime.bigint()
-      const calls = body()
-      const nanos = Number(process.hrtime.bigint() - start) / calls
-      if (round >= 0) taken[index]!.push(nanos)
-    })
+/** One sample: some numbers, each of a kind of its own. */
+export type Sample = () => ReadonlyArray<number> | Promise<ReadonlyArray<number>>
+
+/** Takes every sample once in each round, and answers with the medians of the numbers of each. */
+export const interleave = async (
+  samples: ReadonlyArray<Sample>,
+  rounds: Rounds,
+): Promise<ReadonlyArray<ReadonlyArray<number>>> => {
+  const taken = samples.map((): Array<ReadonlyArray<number>> => [])
+  for (let round = -rounds.warmUp; round < rounds.counted; round++) {
+    for (const [index, sample] of samples.entries()) {
+      const numbers = await sample()
+      if (round >= 0) taken[index]!.push(numbers)
+    }
   }
-  return candidates.map((candidate, index) => ({ name: candidate.name, nanos: median(taken[index]!) }))
+  return taken.map((all) => all[0]!.map((_, kind) => median(all.map((numbers) => numbers[kind]!))))
 }
 
-const median = (values: ReadonlyArray<number>): number =>
+/** Times candidates, in the order in which they are given. */
+export const measure = async (
+  candidates: ReadonlyArray<Candidate>,
+  rounds: Rounds = { warmUp: 2, counted: 9 },
+): Promise<ReadonlyArray<Timed>> => {
+  const samples = candidates.map((candidate): Sample => async () => {
+    const body = candidate.prepare()
+    const start = process.hrtime.bigint()
+    const calls = await body()
+    return [Number(process.hrtime.bigint() - start) / calls]
+  })
+  const medians = await interleave(samples, rounds)
+  return candidates.map(({ name }, index) => ({ name, nanos: medians[index]![0]! }))
+}
+
+export const median = (values: ReadonlyArray<number>): number =>
   values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]!
+
+/** The measured time of that name. */
+export const nanosOf = (timed: ReadonlyArray<Timed>, name: string): number =>
+  timed.find((one) => one.name === name)!.nanos
+
+/** Collects garbage; false where node was started without `--expose-gc`. */
+export const collect = (): boolean => {
+  const { gc } = globalThis as { gc?: () => void }
+  gc?.()
+  return gc !== undefined
+}
 
 /** Rows as aligned text. */
 export const table = (rows: ReadonlyArray<ReadonlyArray<string>>): string => {
@@ -42,3 +77,23 @@ export const table = (rows: ReadonlyArray<ReadonlyArray<string>>): string => {
     )
     .join("\n")
 }
+
+/** What was measured, `NaN` if it could not be, and what it may be; `unit` stands behind both. */
+export interface Target {
+  readonly name: string
+  readonly measured: number
+  readonly most: number
+  readonly unit: string
+}
+
+/** Each target with its verdict. */
+export const verdicts = (targets: ReadonlyArray<Target>): string =>
+  table([
+    ["target", "measured", "at most", "verdict"],
+    ...targets.map(({ name, measured, most, unit }) => [
+      name,
+      Number.isNaN(measured) ? "-" : `${measured.toFixed(2)}${unit}`,
+      `${most}${unit}`,
+      Number.isNaN(measured) ? "not measured" : measured <= most ? "met" : "MISSED",
+    ]),
+  ])

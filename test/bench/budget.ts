@@ -6,7 +6,7 @@ import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import { Budget } from "../../src/index.ts"
 import { Baseline } from "./Baseline.ts"
-import { type Candidate, measure, table, type Timed } from "./Measure.ts"
+import { type Candidate, collect, measure, nanosOf, table, type Target, type Timed, verdicts } from "./Measure.ts"
 
 const large = 2 ** 40
 const grant = { steps: large, ticks: large, inputTokens: large, outputTokens: large, money: large, toolCalls: large }
@@ -165,10 +165,8 @@ const candidates = (): ReadonlyArray<Candidate> => {
 
 const heapPerAccount = (): number => {
   const count = 20_000
-  const collect = (globalThis as { gc?: () => void }).gc
-  if (collect === undefined) return Number.NaN
   const ledger = openLedger()
-  collect()
+  if (!collect()) return Number.NaN
   const before = process.memoryUsage().heapUsed
   for (let index = 0; index < count; index++) carve(ledger, "root", `c${index}`, slice)
   collect()
@@ -176,34 +174,29 @@ const heapPerAccount = (): number => {
   return ledger.accounts.length > count ? bytes : Number.NaN
 }
 
-const nanosOf = (timed: ReadonlyArray<Timed>, name: string): number => timed.find((one) => one.name === name)!.nanos
-
-/** Each target with what this run measured. */
-const verdicts = (timed: ReadonlyArray<Timed>): ReadonlyArray<ReadonlyArray<string>> => {
+const targets = (timed: ReadonlyArray<Timed>): ReadonlyArray<Target> => {
   const of = (name: string) => nanosOf(timed, name)
   const held = of("hold + settle, depth 1")
   const inside = of("Effect: hold + settle") - of("Effect: empty suspend")
-  const ratio = (value: number) => `${value.toFixed(2)}x`
   const flat = (names: ReadonlyArray<string>) => Math.max(...names.map(of)) / Math.min(...names.map(of))
+  const ratio = (name: string, measured: number, most: number): Target => ({ name, measured, most, unit: "x" })
   return [
-    ["target", "measured", "at most"],
-    ["hold + settle to the floor", ratio(held / of("floor: hold + settle")), "3x"],
-    ["carve + close to the floor", ratio(of("carve + close, depth 1") / of("floor: carve + close")), "3x"],
-    ["flat in depth (hold + settle)", ratio(flat(depths.map((d) => `hold + settle, depth ${d}`))), "1.5x"],
-    ["flat in depth (carve + close)", ratio(flat(depths.map((d) => `carve + close, depth ${d}`))), "1.5x"],
-    ["flat in open accounts", ratio(flat(crowds.map((c) => `hold + settle, ${c} open`))), "1.5x"],
-    ["inside Effect, over an empty suspend", `${((inside - held) / 1000).toFixed(2)} µs over pure`, "1.5 µs"],
-    ["heap per open account", `${(heapPerAccount() / 1024).toFixed(2)} KiB`, "1.5 KiB"],
+    ratio("hold + settle to the floor", held / of("floor: hold + settle"), 3),
+    ratio("carve + close to the floor", of("carve + close, depth 1") / of("floor: carve + close"), 3),
+    ratio("flat in depth (hold + settle)", flat(depths.map((d) => `hold + settle, depth ${d}`)), 1.5),
+    ratio("flat in depth (carve + close)", flat(depths.map((d) => `carve + close, depth ${d}`)), 1.5),
+    ratio("flat in open accounts", flat(crowds.map((c) => `hold + settle, ${c} open`)), 1.5),
+    { name: "inside Effect, over pure", measured: (inside - held) / 1000, most: 1.5, unit: " µs" },
+    { name: "heap per open account", measured: heapPerAccount() / 1024, most: 1.5, unit: " KiB" },
   ]
 }
 
 export const budget = async (): Promise<void> => {
-  const timed = measure(candidates())
+  const timed = await measure(candidates())
   const base = nanosOf(timed, "floor: hold + settle")
   const rows = timed.map(({ name, nanos }) => [name, (nanos / 1000).toFixed(2), `${(nanos / base).toFixed(2)}x`])
   console.log(table([["workload", "µs", "to hold + settle of the floor"], ...rows]))
   console.log()
-  console.log(table(verdicts(timed)))
+  console.log(verdicts(targets(timed)))
   if (sunk === 0) throw new Error("no entry was recorded")
-  await Promise.resolve()
 }

@@ -1,9 +1,10 @@
 /**
- * Benchmarks, as ratios within one run: `npm run bench -- budget`.
+ * Benchmarks, as ratios within one run: `npm run bench -- budget`, `npm run bench -- loop`.
  */
 import { budget } from "./budget.ts"
+import { loop } from "./loop.ts"
 
-const benches: Readonly<Record<string, () => Promise<void>>> = { budget }
+const benches: Readonly<Record<string, () => Promise<void>>> = { budget, loop }
 
 const name = process.argv[2] ?? ""
 const bench = benches[name]

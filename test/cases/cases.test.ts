@@ -9,14 +9,22 @@ import { Case, missingNeeds } from "./Case.ts"
 import { differences } from "./Judge.ts"
 import { play } from "./Play.ts"
 
-const lines = readFileSync("test/cases/open.jsonl", "utf8").trimEnd().split("\n")
-const cases = lines.map((line) => Schema.decodeUnknownSync(Schema.fromJsonString(Case))(line))
+const read = (file: string) => readFileSync(file, "utf8").trimEnd().split("\n")
+const decode = Schema.decodeUnknownSync(Schema.fromJsonString(Case))
+
+const lines = read("test/cases/open.jsonl")
+const cases = lines.map((line) => decode(line))
+
+/** Our own, in which the process dies in the middle of a call. */
+const crashes = read("test/cases/crash.jsonl").map((line) => decode(line))
 
 /** Cases that this version must be able to play. */
-const required = ["O-01", "O-02", "O-03", "O-04", "O-05", "O-06", "O-07", "O-08", "O-12", "O-15", "O-16", "O-20"]
+const required = cases
+  .map(({ id }) => id)
+  .filter((id) => !["O-09", "O-17", "O-18", "O-19", "O-22", "O-23"].includes(id))
 
 describe("scripted cases", () => {
-  for (const one of cases.filter((each) => missingNeeds(each).length === 0)) {
+  for (const one of [...cases, ...crashes].filter((each) => missingNeeds(each).length === 0)) {
     it.live(`${one.id} ${one.title}`, () =>
       Effect.map(play(one), (played) => assert.deepStrictEqual(differences(one, played), [])),
     )

@@ -87,7 +87,7 @@ export const find = (folder: string, run: string): Effect.Effect<Order, WrongOpt
       Effect.tryPromise(() => fs.readFile(places.order, "utf8")),
       () => none,
     )
-    const order = yield* Effect.mapError(Schema.decodeUnknownEffect(Schema.fromJsonString(Order))(text), () =>
+    const order = yield* Effect.mapError(Schema.decodeEffect(Schema.fromJsonString(Order))(text), () =>
       wrong(`${places.order} cannot be read: start a new run`),
     )
     for (const needed of [order.root, places.baseline]) {

@@ -6,6 +6,7 @@ import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
 import * as Budget from "../budget/Budget.ts"
 import * as Content from "../event/Content.ts"
+import type { StopReason } from "../event/StopReason.ts"
 import { Journal, type JournalError } from "../journal/Journal.ts"
 import * as RunId from "../journal/RunId.ts"
 import type { Ending, Suspended } from "../loop/Loop.ts"
@@ -90,11 +91,11 @@ export const opened = <A, R>(
   }
 }
 
-/** Writes the last entry of a run whose books are closed. */
-export const endRun = (run: Run): Effect.Effect<void> =>
+/** Writes the last entry of a run whose books are closed; `reason` is that of one whose agent never came to start. */
+export const endRun = (run: Run, reason: StopReason = "cancelled"): Effect.Effect<void> =>
   Effect.suspend(() => {
     const agent = run.ledger.root.id
-    run.log.record({ _tag: "RunEnded", agent, ...run.endOf(agent) })
+    run.log.record({ _tag: "RunEnded", agent, ...(run.endOf(agent) ?? { reason, result: "none" }) })
     return run.log.flush
   })
 

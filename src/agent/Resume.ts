@@ -14,7 +14,7 @@ import { Journal, type JournalError, reopen as reopenLog } from "../journal/Jour
 import * as Line from "../journal/Line.ts"
 import type { Agent } from "./Definition.ts"
 import { endAgents, foldOf } from "./Ends.ts"
-import { opened, type Opened, version } from "./Open.ts"
+import { endRun, opened, type Opened, version } from "./Open.ts"
 import { Observed, Run } from "./Run.ts"
 
 /**
@@ -108,14 +108,12 @@ export const abandon = (
   reason: "cancelled" | "owner_lost",
 ): Effect.Effect<Run, JournalError | ResumeError, Scope.Scope> =>
   Effect.gen(function* () {
-    const { run, log } = yield* rebuild(runId)
+    const { run } = yield* rebuild(runId)
     const { id } = run.ledger.root
     recordResumed(run)
     endAgents(run, id, reason)
     run.ledger.sweep(id, reason)
-    const ended = run.endOf(id)
-    log.record({ _tag: "RunEnded", agent: id, reason, result: ended.result })
-    yield* log.flush
+    yield* endRun(run, reason)
     return run
   })
 

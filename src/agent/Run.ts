@@ -159,10 +159,10 @@ export class Run {
     return this.#untrusted.has(account)
   }
 
-  /** How an agent ended; one that never came to start was cancelled. */
-  endOf(account: string): Pick<AgentEnd, "reason" | "result"> {
-    const { reason, result } = this.#ends.get(account) ?? { reason: "cancelled", result: "none" }
-    return { reason, result }
+  /** How an agent ended; `undefined` for one that never came to start. */
+  endOf(account: string): Pick<AgentEnd, "reason" | "result"> | undefined {
+    const end = this.#ends.get(account)
+    return end === undefined ? undefined : { reason: end.reason, result: end.result }
   }
 
   /** Ends new work in an account and below, then interrupts what runs there. Freeze first: no retry may slip between. */

@@ -37,7 +37,7 @@ const run = Argument.String("run").pipe(
 const dir = Flag.String("dir").pipe(
   Flag.withDescription("The folder of the journal"),
   Flag.withMetavar("DIR"),
-  Flag.withDefault(".bursar"),
+  Flag.withDefault(".bursar/runs"),
 )
 
 const json = Flag.Boolean("json").pipe(
@@ -65,7 +65,7 @@ const audit = Command.make("audit", { run, dir, json }, (input) =>
   ),
   Command.withShortDescription("Check a run from its log"),
   Command.withExamples([
-    { command: "bursar audit 20261130-101502-k3j2xq", description: "A run in .bursar" },
+    { command: "bursar audit 20261130-101502-k3j2xq", description: "A run in .bursar/runs" },
     { command: "bursar audit logs/run.jsonl --json", description: "A log anywhere, for a program" },
   ]),
 )

@@ -31,35 +31,51 @@ const quotedIn = (tag: string): ReadonlyArray<string> => quoting[tag as Event["_
 export const encode = (recorded: Recorded): { readonly line: string; readonly contents: ReadonlyArray<Stored> } => {
   const contents: Array<Stored> = []
   const { seq, atMillis, run, event } = recorded
-  const head = { seq, at: new Date(atMillis).toISOString(), run }
-  const detached = detach(event, { into: contents, quoting: quotedIn(event._tag) })
-  const line = JSON.stringify({ ...head, ...(detached as object) })
+  const detached = JSON.stringify(detach(event, { into: contents, quoting: quotedIn(event._tag) }))
+  const line = `{"seq":${seq},"at":"${isoOf(atMillis)}","run":${JSON.stringify(run)},${detached.slice(1)}`
   return { line, contents }
 }
 
-/** Copies a value, leaving out the text of each content and collecting it instead. */
+let isoMillis = Number.NaN
+let iso = ""
+const isoOf = (atMillis: number): string => {
+  if (atMillis !== isoMillis) [isoMillis, iso] = [atMillis, new Date(atMillis).toISOString()]
+  return iso
+}
+
+/** The value without the text of each content, which is collected instead; the same value where there is none. */
 const detach = (
   value: unknown,
   to: { readonly into: Array<Stored>; readonly quoting: ReadonlyArray<string> },
 ): unknown => {
-  if (Array.isArray(value)) return value.map((item) => detach(item, to))
   if (typeof value !== "object" || value === null) return value
+  if (Array.isArray(value)) {
+    let copy: Array<unknown> | undefined
+    for (let index = 0; index < value.length; index++) {
+      const item = detach(value[index], to)
+      if (item !== value[index]) (copy ??= value.slice())[index] = item
+    }
+    return copy ?? value
+  }
   if (isContent(value)) {
-    if (value.text !== undefined) to.into.push({ hash: value.hash, text: value.text })
+    if (value.text === undefined) return value
+    to.into.push({ hash: value.hash, text: value.text })
     return { hash: value.hash, bytes: value.bytes }
   }
-  return Object.fromEntries(
-    Object.entries(value).map(([key, item]) => {
-      const quotes = typeof item === "string" && to.quoting.includes(key)
-      return [key, detach(quotes ? fromText(item) : item, to)]
-    }),
-  )
+  const fields = value as Readonly<Record<string, unknown>>
+  let copy: Record<string, unknown> | undefined
+  for (const key in fields) {
+    const item = fields[key]
+    const quotes = typeof item === "string" && to.quoting.includes(key)
+    const kept = quotes ? detach(fromText(item), to) : typeof item === "object" ? detach(item, to) : item
+    if (kept !== item) (copy ??= { ...fields })[key] = kept
+  }
+  return copy ?? value
 }
 
 const isContent = (value: object): value is Content =>
-  "hash" in value &&
+  typeof (value as { readonly hash?: unknown }).hash === "string" &&
   "bytes" in value &&
-  typeof value.hash === "string" &&
   Object.keys(value).every((key) => key === "hash" || key === "bytes" || key === "text")
 
 const Head = Schema.Struct({ seq: Schema.Finite, at: Schema.String, run: Schema.String })

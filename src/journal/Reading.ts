@@ -32,6 +32,8 @@ export interface Unreadable {
 export interface Read {
   readonly events: ReadonlyArray<Recorded>
   readonly unreadable: ReadonlyArray<Unreadable>
+  /** Hashes whose texts are there. */
+  readonly kept: ReadonlyArray<string>
   /** True where the last line of the log was cut off, as by a process that was killed while it wrote. */
   readonly isCutOff: boolean
 }
@@ -72,7 +74,7 @@ export const read = (files: { readonly log: string; readonly content: string }):
     else if (Number.isNaN(decoded.success.atMillis)) unreadable.push({ file: "log", line: index + 1, what: noTime })
     else events.push(decoded.success)
   }
-  return { events, unreadable, isCutOff: files.log !== "" && !files.log.endsWith("\n") }
+  return { events, unreadable, kept: [...texts.keys()], isCutOff: files.log !== "" && !files.log.endsWith("\n") }
 }
 
 const noTime = "its time cannot be read"

@@ -56,7 +56,9 @@ export const attempt = <A>(
     money: model.price === undefined ? 0 : worstCase(model.price, { inputTokens: count.tokens, outputTokens }),
   })
   let report: Report = { _tag: "Lost" }
-  const booking = () => book(report, model)
+  let booked: { readonly of: Report; readonly booking: Booking } | undefined
+  const booking = () =>
+    (booked?.of === report ? booked : (booked = { of: report, booking: book(report, model) })).booking
   const use = (hold: Hold) =>
     Trace.span(
       `chat ${model.name}`,

@@ -11,6 +11,7 @@ import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
 import * as References from "effect/References"
 import * as Schema from "effect/Schema"
 import type * as AiError from "effect/ai/AiError"
@@ -173,15 +174,13 @@ const callOnce = (
   })
 
 /** What a provider finds in context during one call; and no tracker, with which a call may send two requests. */
-const inCall = (context: Context.Context<never>, how: Call): Context.Context<never> =>
-  Context.merge(
-    Context.omit(ResponseIdTracker.ResponseIdTracker)(context),
-    Context.make(MaxOutputTokens, how.maxOutputTokens).pipe(
-      Context.add(CallHeaders, how.headers),
-      Context.add(OnReport, how.report),
-      Context.add(References.TracerEnabled, false),
-    ),
-  )
+const inCall = (context: Context.Context<never>, how: Call): Context.Context<never> => {
+  const plain: Context.Context<never> = Option.isNone(Context.getOption(context, ResponseIdTracker.ResponseIdTracker))
+    ? context
+    : Context.omit(ResponseIdTracker.ResponseIdTracker)(context)
+  const sized = Context.add(Context.add(plain, MaxOutputTokens, how.maxOutputTokens), CallHeaders, how.headers)
+  return Context.add(Context.add(sized, OnReport, how.report), References.TracerEnabled, false)
+}
 
 const unresolved = { disableToolCallResolution: true, toolCallValidation: "deferred", toolChoice: "auto" } as const
 

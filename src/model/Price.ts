@@ -75,18 +75,30 @@ export const worstCase = (
   tokens: { readonly inputTokens: number; readonly outputTokens: number },
 ): number => {
   const dearest = Math.max(price.inputPicoUsd, price.cachedInputPicoUsd, price.cacheWriteInputPicoUsd)
-  const input = BigInt(tokens.inputTokens) * BigInt(dearest)
-  return toNano(input + BigInt(tokens.outputTokens) * BigInt(price.outputPicoUsd))
+  return sum([tokens.inputTokens, dearest, tokens.outputTokens, price.outputPicoUsd])
 }
 
 /** What a call cost, from complete usage. In nano-USD. */
-export const costOf = (price: Price, usage: Complete): number => {
-  const plain = usage.inputTokens - usage.cachedInputTokens - usage.cacheWriteInputTokens
-  const input =
-    BigInt(plain) * BigInt(price.inputPicoUsd) +
-    BigInt(usage.cachedInputTokens) * BigInt(price.cachedInputPicoUsd) +
-    BigInt(usage.cacheWriteInputTokens) * BigInt(price.cacheWriteInputPicoUsd)
-  return toNano(input + BigInt(usage.outputTokens) * BigInt(price.outputPicoUsd))
+export const costOf = (price: Price, usage: Complete): number =>
+  sum([
+    usage.inputTokens - usage.cachedInputTokens - usage.cacheWriteInputTokens,
+    price.inputPicoUsd,
+    usage.cachedInputTokens,
+    price.cachedInputPicoUsd,
+    usage.cacheWriteInputTokens,
+    price.cacheWriteInputPicoUsd,
+    usage.outputTokens,
+    price.outputPicoUsd,
+  ])
+
+/** The sum of products of pairs in nano-USD; with floats while they are exact. */
+const sum = (pairs: ReadonlyArray<number>): number => {
+  let pico = 0
+  for (let index = 0; index < pairs.length; index += 2) pico += pairs[index]! * pairs[index + 1]!
+  if (pico <= Number.MAX_SAFE_INTEGER) return Math.ceil(pico / 1000)
+  let exact = 0n
+  for (let index = 0; index < pairs.length; index += 2) exact += BigInt(pairs[index]!) * BigInt(pairs[index + 1]!)
+  return toNano(exact)
 }
 
 /** Usage that can be booked: present, whole, consistent, and not zero beside a reply. */
@@ -111,9 +123,16 @@ export const plausible = (usage: Usage | undefined): Complete | undefined => {
     outputTokens: usage.outputTokens,
     reasoningTokens: usage.reasoningTokens ?? 0,
   }
-  const natural = Object.values(complete).every((count) => Number.isSafeInteger(count) && count >= 0)
+  const natural =
+    isNatural(complete.inputTokens) &&
+    isNatural(complete.cachedInputTokens) &&
+    isNatural(complete.cacheWriteInputTokens) &&
+    isNatural(complete.outputTokens) &&
+    isNatural(complete.reasoningTokens)
   const consistent =
     complete.cachedInputTokens + complete.cacheWriteInputTokens <= complete.inputTokens &&
     complete.reasoningTokens <= complete.outputTokens
   return natural && consistent && complete.inputTokens + complete.outputTokens > 0 ? complete : undefined
 }
+
+const isNatural = (count: number): boolean => Number.isSafeInteger(count) && count >= 0

@@ -10,12 +10,12 @@ import * as fs from "node:fs"
 import * as path from "node:path"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
 import type { Recorded } from "../event/Event.ts"
 import { Journal, JournalError, type Log, makeLog, nameTaken, type Reopened } from "../journal/Journal.ts"
 import * as Line from "../journal/Line.ts"
-import { appender, type Appender, completeLines, lock } from "./internal/files.ts"
+import * as Reading from "../journal/Reading.ts"
+import { appender, type Appender, lock, wholeLines } from "./internal/files.ts"
 
 /**
  * Where and how to keep journals.
@@ -207,34 +207,26 @@ const opened = (options: Options, run: string, from: From): Effect.Effect<Log, J
 
 // --- reading
 
-interface Read {
+interface Whole {
   readonly events: ReadonlyArray<Recorded>
+  /** Hashes whose texts are in the side store. */
   readonly kept: Set<string>
   /** How much of each file is whole lines. */
   readonly bytes: { readonly log: number; readonly content: number }
 }
 
-const readFiles = (paths: Paths): Effect.Effect<Read, JournalError> =>
+const readFiles = (paths: Paths): Effect.Effect<Whole, JournalError> =>
   Effect.gen(function* () {
-    const log = yield* attempt(paths.log, () => completeLines(paths.log))
-    const content = yield* attempt(paths.content, () => completeLines(paths.content))
-    const texts = new Map<string, string>()
-    for (const line of content.lines) {
-      const stored = yield* attempt(paths.content, () => JSON.parse(line) as Line.Stored)
-      texts.set(stored.hash, stored.text)
+    const log = yield* attempt(paths.log, () => wholeLines(paths.log))
+    const content = yield* attempt(paths.content, () => wholeLines(paths.content))
+    const { events, kept, unreadable } = Reading.read({ log: log.text, content: content.text })
+    const [first] = unreadable
+    if (first !== undefined) {
+      return yield* new JournalError({
+        location: paths[first.file],
+        reason: `line ${first.line}: ${first.what}`,
+        remedy: "restore the file; a log is only ever appended to",
+      })
     }
-    const events: Array<Recorded> = []
-    for (const [index, line] of log.lines.entries()) {
-      const decoded = Line.decode(line, (hash) => texts.get(hash))
-      if (Result.isFailure(decoded)) return yield* Effect.fail(unreadable(paths.log, index + 1, decoded.failure))
-      events.push(decoded.success)
-    }
-    return { events, kept: new Set(texts.keys()), bytes: { log: log.bytes, content: content.bytes } }
-  })
-
-const unreadable = (location: string, line: number, reason: string): JournalError =>
-  new JournalError({
-    location,
-    reason: `line ${line}: ${reason}`,
-    remedy: "restore the file; a log is only ever appended to",
+    return { events, kept: new Set(kept), bytes: { log: log.bytes, content: content.bytes } }
   })

@@ -60,7 +60,8 @@ class Said implements Request {
 
   get messages(): ReadonlyArray<Prompt.Message> {
     const { history, last } = this.parts
-    return (this.#messages ??= [...history.slice(0, this.#history.ends[this.#turns]), last])
+    const end = this.#history.ends[this.#turns]
+    return (this.#messages ??= (history.length === end ? history : history.slice(0, end)).concat(last))
   }
 }
 
@@ -165,10 +166,10 @@ const closing =
 /** What is left, so that the model can plan with it. */
 const standing = (view: View): string => {
   const { explore } = view.left
-  const left = dimensions.flatMap((d) => (explore[d] === undefined ? [] : [`${wordOf(d)} ${explore[d]}`]))
-  const time = view.leftMillis === undefined ? [] : [`time ${Math.floor(view.leftMillis / 1000)} s`]
-  const parts = [...left, ...time]
-  return parts.length === 0 ? "Go on." : `Go on. Left for this task: ${parts.join(", ")}.`
+  let parts = ""
+  for (const d of dimensions) if (explore[d] !== undefined) parts += `, ${wordOf(d)} ${explore[d]}`
+  if (view.leftMillis !== undefined) parts += `, time ${Math.floor(view.leftMillis / 1000)} s`
+  return parts === "" ? "Go on." : `Go on. Left for this task: ${parts.slice(2)}.`
 }
 
 const howToFinish = (view: View): string =>

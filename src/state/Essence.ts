@@ -7,7 +7,7 @@ import type { Event } from "../event/Event.ts"
 export const essenceOf = (event: Event): string | undefined => {
   switch (event._tag) {
     case "AgentStarted":
-      return JSON.stringify(["task", event.task.hash, event.constraints])
+      return JSON.stringify(["task", event.task.hash, event.constraints, event.acceptance, event.untrusted])
     case "Decided":
       return JSON.stringify([
         event.kind,
@@ -26,7 +26,9 @@ export const essenceOf = (event: Event): string | undefined => {
         event.stateChanged,
         event.child,
         event.result?.hash,
-        event.resources,
+        event.resources?.map(({ path, version, range }) => [path, version, range]),
+        event.untrusted,
+        event.uncertain,
       ])
     case "ApprovalDecided":
       return JSON.stringify([event.approval, event.decision, event.result?.hash])

@@ -22,6 +22,7 @@ export const admitAll = (setting: Setting, prepared: ReadonlyArray<Prepared>): R
     else if (one._tag === "Task") tasks.push(one)
     else admitted.set(call.call, hold(setting, one))
   }
+  if (tasks.length === 0) return prepared.map((one) => admitted.get(one.call.call)!)
   const opened = setting.delegate.openAll(tasks.map(({ call, task }) => ({ call: call.call, tool: call.tool, task })))
   tasks.forEach(({ call }, index) => {
     const result = opened[index]!

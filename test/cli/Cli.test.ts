@@ -59,8 +59,8 @@ const keep = (
 
 const decided = placeOf(sound, "Decided", ({ agent, step }) => agent === "lead" && step === 2)
 
-keep(".bursar", "sound", sound)
-keep(".bursar", "open", sound.slice(0, 30))
+keep(".bursar/runs", "sound", sound)
+keep(".bursar/runs", "open", sound.slice(0, 30))
 keep("runs", "removed", sound, (lines) => lines.toSpliced(decided, 1))
 keep("runs", "edited", changed<"Settled">(sound, placeOf(sound, "Settled"), { actual: { steps: 1 } }))
 keep("runs", "oops", sound, (lines) => lines.with(5, "oops"))
@@ -241,13 +241,16 @@ describe(
   { concurrent: true },
   () => {
     it.each<readonly [ReadonlyArray<string>, RegExp]>([
-      [["audit", "nothing"], /^bursar: there is no log \.bursar\/nothing\.jsonl: "bursar runs --dir \.bursar" lists/],
+      [
+        ["audit", "nothing"],
+        /^bursar: there is no log \.bursar\/runs\/nothing\.jsonl: "bursar runs --dir \.bursar\/runs" lists/,
+      ],
       [["show", "no/such.jsonl"], /^bursar: there is no log no\/such\.jsonl: give the path of a log$/],
       [
         ["replay", "foreign", "--dir", "runs"],
         /^bursar: runs\/foreign\.jsonl is not the log of a run \(line 1: it is not JSON\): /,
       ],
-      [["audit", ".bursar/sound.content.jsonl"], /holds the texts of a log: name the log itself/],
+      [["audit", ".bursar/runs/sound.content.jsonl"], /holds the texts of a log: name the log itself/],
       [["audit", "none", "--dir", "sound.jsonl/x"], /^bursar: there is no log|cannot be read/],
       [["runs", "--dir", "nowhere"], /^bursar: there are no runs in nowhere \(not found\): name the folder/],
       [["audit"], /^bursar audit: Missing required argument: run: see "bursar audit --help"$/],
@@ -289,7 +292,7 @@ describe("bursar", () => {
   })
 
   it("writes nothing", () => {
-    assert.deepStrictEqual(fs.readdirSync(path.join(folder, ".bursar")).toSorted(), [
+    assert.deepStrictEqual(fs.readdirSync(path.join(folder, ".bursar/runs")).toSorted(), [
       "open.content.jsonl",
       "open.jsonl",
       "sound.content.jsonl",

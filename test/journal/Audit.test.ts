@@ -240,6 +240,20 @@ const broken: ReadonlyArray<readonly [name: string, events: ReadonlyArray<Record
     ),
     ["openAccounts", "spend"],
   ],
+  [
+    "an account closes before its agent has ended",
+    moved(
+      sound,
+      placeOf(sound, "Closed", ({ account }) => account === "lead"),
+      placeOf(sound, "AgentEnded", ({ agent }) => agent === "lead"),
+    ),
+    ["openAccounts"],
+  ],
+  [
+    "there are two roots",
+    renumbered(sound.toSpliced(2, 0, changed<"Opened">(sound, 1, { account: "other", path: "other" })[1]!)),
+    ["openAccounts", "spend"],
+  ],
   ["an account is closed twice", twice(sound, place("Closed")), ["openAccounts", "spend"]],
   [
     "an account was never opened",
@@ -367,26 +381,5 @@ describe("an audit finds", () => {
       call: "step-2/call-2",
       what: "step-2/call-2 (nowhere) was decided and never had a result",
     })
-  })
-})
-
-describe("a bill that becomes known late", () => {
-  it("is added up where it lands, on open accounts and closed ones", () => {
-    for (const bill of [{ money: 100 }, { money: 700_000 }, { money: 3_000_000 }, { money: 20_000_000 }]) {
-      const events = run((one) => {
-        one.start("lead")
-        const grant = { steps: 4, toolCalls: 3, money: 1_000_000 }
-        one.carve("lead", { id: "lead/a-1", name: "a", ask: { _tag: "Exactly", grant } })
-        one.carve("lead/a-1", { id: "lead/a-1/b-1", name: "b", ask: { _tag: "Exactly", grant } })
-        const ref = { account: "lead/a-1/b-1", id: "late" }
-        one.ledger.hold(ref, "explore", { money: 600_000 })
-        one.ledger.assume(ref)
-        one.ledger.close("lead/a-1/b-1")
-        one.ledger.close("lead/a-1")
-        one.ledger.adjust(ref, bill)
-        finish(one, 1)
-      })
-      assert.deepStrictEqual(Audit.defects(Audit.audit(events)), [], JSON.stringify(bill))
-    }
   })
 })

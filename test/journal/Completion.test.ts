@@ -136,6 +136,21 @@ const endings: ReadonlyArray<readonly [name: string, events: ReadonlyArray<Recor
     /explores although it had to stop/,
   ],
   [
+    "wraps up without a cause",
+    changed<"Decided">(sound, place("Decided"), { purpose: "wrap_up" }),
+    /wraps up without a cause|although it had to stop/,
+  ],
+  ["has to stop twice", twice(sound, place("Stopping")), /has to stop a second time/],
+  [
+    "decides before its start",
+    moved(
+      sound,
+      place("AgentStarted", ({ agent }) => agent === "lead/scout-1"),
+      place("Decided", ({ agent, step }) => agent === "lead/scout-1" && step === 2),
+    ),
+    /before lead\/scout-1 has started/,
+  ],
+  [
     "ends before its child",
     moved(
       sound,

@@ -16,7 +16,7 @@ const linesOf = (text: string): ReadonlyArray<string> => text.trimEnd().split("\
 
 describe("reading the files of a run", () => {
   it("gives the events as they were", () => {
-    assert.deepStrictEqual(Reading.read(files), { events: sound, unreadable: [], isCutOff: false })
+    assert.deepInclude(Reading.read(files), { events: sound, unreadable: [], isCutOff: false })
   })
 
   it("gives them without texts where these were dropped", () => {

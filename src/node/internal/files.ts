@@ -21,20 +21,23 @@ export const appender = (file: string, fsync: boolean): Appender => {
       if (lines.length === 0) return
       const text = `${lines.join("\n")}\n`
       lines = []
-      fs.writeFileSync(descriptor, text)
+      writeAll(descriptor, Buffer.from(text))
       if (fsync) fs.fsyncSync(descriptor)
     },
     close: () => fs.closeSync(descriptor),
   }
 }
 
+const writeAll = (descriptor: number, bytes: Buffer): void => {
+  for (let from = 0; from < bytes.length;) from += fs.writeSync(descriptor, bytes, from)
+}
+
 /** The whole lines of a file, and how many bytes they take; what stands behind the last line break was cut off. */
-export const completeLines = (file: string): { readonly lines: ReadonlyArray<string>; readonly bytes: number } => {
-  if (!fs.existsSync(file)) return { lines: [], bytes: 0 }
+export const wholeLines = (file: string): { readonly text: string; readonly bytes: number } => {
+  if (!fs.existsSync(file)) return { text: "", bytes: 0 }
   const content = fs.readFileSync(file)
   const bytes = content.lastIndexOf("\n") + 1
-  const text = content.toString("utf8", 0, bytes)
-  return { lines: text === "" ? [] : text.slice(0, -1).split("\n"), bytes }
+  return { text: content.toString("utf8", 0, bytes), bytes }
 }
 
 /**

@@ -46,7 +46,6 @@ const exitCode = (code: number | null): string => (code === null ? "none" : Stri
 export const asText = (done: Done): string => {
   const { after, diff, order, outcome } = done
   const { accounts, ends, journal, run } = outcome.report
-  const log = journal ?? run
   const report = reportOf(done)
   return [
     "",
@@ -63,9 +62,9 @@ export const asText = (done: Done): string => {
     endings(ends),
     "",
     `${order.isCopy ? "Copy" : "Project"}: ${order.root}`,
-    `Journal: ${log}`,
-    `Look at it: npm run bursar -- audit ${log}`,
-    `            npm run bursar -- show ${log}`,
+    `Journal: ${journal ?? "none"}`,
+    `Look at it: npm run bursar -- audit ${run}`,
+    `            npm run bursar -- show ${run}`,
     ...(outcome._tag === "Suspended" ? [`Go on: npm run example -- repair --resume ${run}`] : []),
   ].join("\n")
 }

@@ -99,7 +99,7 @@ const driveOn = <A, R>(
         return ended.value
       }
       const ending = close(machine, ended as Exit.Exit<Loop.Ending<A>>, at)
-      span.attributes(atEnd(ending, at))
+      if (span.isOn) span.attributes(atEnd(ending, at))
       if (isError(ending.reason, ending.result)) span.fail(`bursar.${ending.reason}`, sentenceOf(ending.reason))
       yield* run.log.flush
       if (Exit.isFailure(ended) && !Cause.hasInterruptsOnly(ended.cause)) return yield* ended

@@ -132,7 +132,8 @@ const rebuild = (runId: string): Effect.Effect<Rebuilt, JournalError | ResumeErr
     const { log: inner, events } = yield* reopenLog(journal, runId)
     const first = events[0]?.event
     const refused = (reason: ResumeError["reason"], detail: string) => new ResumeError({ run: runId, reason, detail })
-    if (first?._tag !== "RunStarted") return yield* refused("no_run", "its journal is not that of an agent")
+    if (first === undefined) return yield* refused("no_run", "nothing of it was written: start it again")
+    if (first._tag !== "RunStarted") return yield* refused("no_run", "its journal is not that of an agent")
     if (events.some(({ event }) => event._tag === "RunEnded")) return yield* refused("ended", "start a new run")
     const log = new Observed(inner)
     // Time does not run backwards, whatever the clock of this machine says.

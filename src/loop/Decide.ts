@@ -125,10 +125,9 @@ const attemptOf = <A, R>(
   of: { readonly reserve: Budget.Reserve; readonly attempt: number; readonly coming: Coming<R> },
 ): Effect.Effect<Decided | Failed, Budget.BudgetError | PolicyBroken, R> => {
   const place = { id: `step-${machine.step}/${purpose}/attempt-${of.attempt}`, reserve: of.reserve }
-  const spent = asked(() => spend(machine, place, limited(machine, of.reserve, of.coming.attempt)))
-  return Effect.andThen(
-    machine.flush,
-    Effect.map(spent, (one) => outcomeOf(one, of.attempt)),
+  return Effect.map(
+    asked(() => spend(machine, place, limited(machine, of.reserve, of.coming.attempt))),
+    (spent) => outcomeOf(spent, of.attempt),
   )
 }
 

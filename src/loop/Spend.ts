@@ -39,7 +39,9 @@ export const whileOpen = <A, R, B, E, R2>(
   pauses = 0,
 ): Effect.Effect<Budget.Spent<B, E>, Budget.BudgetError, R2> => {
   const id = pauses === 0 ? place.id : `${place.id}/after-pause-${pauses}`
-  const spent = Budget.spend(machine.purse, { ...place, id }, attempt).pipe(
+  // What is held is on record before it is spent: a process that dies in between leaves the hold to be booked.
+  const use = (hold: Budget.Hold) => Effect.andThen(machine.flush, attempt.use(hold))
+  const spent = Budget.spend(machine.purse, { ...place, id }, { ...attempt, use }).pipe(
     Effect.catch((error) => (isPaused(error) ? whileOpen(machine, place, attempt, pauses + 1) : Effect.fail(error))),
   )
   return machine.isPaused ? Effect.andThen(machine.whenOpen, spent) : spent

@@ -120,10 +120,10 @@ const hashed = (before: string, { text, answer, feedback, observations }: Turn):
         text,
         answer,
         feedback,
-        observations.map(({ call, tool, params, result, error, untrusted }) => [
+        observations.map(({ call, tool, paramsHash, result, error, untrusted }) => [
           call,
           tool,
-          params,
+          paramsHash,
           result?.hash,
           error,
           untrusted,

@@ -162,11 +162,15 @@ const spendCurrent =
       const current = yield* CurrentAccount
       const { grant } = yield* read(options.hold, "hold", current.account)
       const id = current.ledger.freshId(current.account, "spend")
-      yield* current.log.flush
       const spent = yield* Budget.spend(
         current,
         { id, reserve: options.reserve ?? "explore" },
-        { hold: () => grant, use: () => self, book: (exit) => bookingOf(exit, options) },
+        // What is held is on record before it is spent.
+        {
+          hold: () => grant,
+          use: () => Effect.andThen(current.log.flush, self),
+          book: (exit) => bookingOf(exit, options),
+        },
       )
       return yield* spent.exit
     })

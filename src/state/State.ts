@@ -21,8 +21,9 @@ export interface Observation {
   readonly call: string
   readonly providerId: string
   readonly tool: string
-  /** The arguments as they came from the policy. */
+  /** The arguments as they came from the policy, and the hash of them. */
   readonly params: unknown
+  readonly paramsHash: string
   readonly outcome: "ok" | "error" | "pending"
   /** The result, encoded as JSON; absent for an error. */
   readonly data: unknown
@@ -263,6 +264,7 @@ export class Fold {
         providerId: call.providerId,
         tool: call.tool,
         params: toJson(call.params),
+        paramsHash: call.params.hash,
         ...unknownYet,
       })),
       world: this.#version,
@@ -289,6 +291,7 @@ export class Fold {
       providerId: pending.providerId,
       tool: pending.tool,
       params: pending.params,
+      paramsHash: pending.paramsHash,
       outcome: event.outcome,
       data: event.outcome === "ok" && event.result !== undefined ? toJson(event.result) : undefined,
       result: referenceOf(event.result),

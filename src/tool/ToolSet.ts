@@ -63,7 +63,7 @@ const runnable = (tool: Tool.Any, context: Context.Context<never>): Runnable => 
     run: (params, at) =>
       inServices(
         Effect.suspend(() => handler.handler(params, { toolCallId: at.call, preliminary: () => Effect.void })).pipe(
-          Effect.provideService(Contract.CurrentCall, at),
+          Effect.updateContext((services: Context.Context<never>) => Context.add(services, Contract.CurrentCall, at)),
           Effect.matchEffect({
             onFailure: (error) => Effect.fail(failureOf(error)),
             onSuccess: (value) => {

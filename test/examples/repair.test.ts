@@ -93,7 +93,7 @@ describe("the repair job, decided by plain functions", () => {
         "Tests (node --test): exit code 1 before, 0 after",
         "Rule tests_passed: passed",
         "own use of all 13 + left 47 = granted 60",
-        "npm run bursar -- audit .bursar/runs/repair-",
+        "npm run bursar -- audit repair-",
       ]
       const places = inOrder.map((text) => stdout.indexOf(text))
       assert.deepStrictEqual(
@@ -272,7 +272,7 @@ describe("the repair job, decided by a language model over HTTP", () => {
       const printed = parse(stdout)
       isRepaired(printed, before)
       assert.isAtLeast(own(printed.accounts, "inputTokens"), server.ledger.inputTokens)
-      assert.isAtLeast(own(printed.accounts, "steps"), server.ledger.replies)
+      assert.strictEqual(own(printed.accounts, "steps"), server.ledger.requests)
     }).pipe(Effect.scoped),
   )
 

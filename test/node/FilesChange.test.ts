@@ -32,6 +32,16 @@ describe("writing", () => {
     }),
   )
 
+  it.live("takes away the draft of a process that was killed while it wrote, and no other", () =>
+    Effect.gen(function* () {
+      const id = "0b5f0f0e-1f6d-4d60-9c38-000000000001"
+      const [gone, alive] = [`.4194999-${id}.draft`, `.${process.pid}-${id}.draft`]
+      const { root } = yield* setting({ "a.txt": "old", [gone]: "half", [alive]: "half", ".notes.draft": "mine" })
+      yield* write("a.txt", "new").pipe(within(root))
+      assert.deepStrictEqual(contents(root), { "a.txt": "new", [alive]: "half", ".notes.draft": "mine" })
+    }),
+  )
+
   it.live("refuses folders, files in the way of folders, and texts that are too large", () =>
     Effect.gen(function* () {
       const { root } = yield* setting({ "a/b.txt": "x" })

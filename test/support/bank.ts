@@ -36,7 +36,7 @@ export const bank = (contract: Contract.Options, lost: ReadonlyArray<Lost> = ["r
           paid.push(`${to} ${cents}`)
         }
         const fault = lost[asked++] ?? "nothing"
-        if (fault === "time") yield* Effect.never
+        if (fault === "time") return yield* Effect.never
         return fault === "reply" ? yield* Effect.fail(ToolError.lost("ELOST", "no reply")) : receipt
       }),
   })

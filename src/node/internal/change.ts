@@ -12,6 +12,7 @@ import type { Reconciled } from "../../tool/Contract.ts"
 import * as ToolError from "../../tool/ToolError.ts"
 import { attempt, failureAt } from "./errno.ts"
 import { locate, locateExisting, makeParent, type Place, type Root } from "./place.ts"
+import { isRunning } from "./running.ts"
 import { type Content, readBytes, textOf, versionOf } from "./text.ts"
 
 /** Where may be written. */
@@ -121,9 +122,11 @@ const draftOnly = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | (c
 
 /** It is not interrupted: there is either a new file or none, and no draft. */
 const replace = (at: Writable, place: Place, next: Next): Effect.Effect<void, ToolError.ToolError> => {
-  const draft = path.join(path.dirname(place.real), `.${randomUUID()}.draft`)
+  const folder = path.dirname(place.real)
+  const draft = path.join(folder, `.${process.pid}-${randomUUID()}.draft`)
   const discard = Effect.promise(() => fs.rm(draft, { force: true }).catch(() => undefined))
   return Effect.gen(function* () {
+    yield* Effect.promise(() => removeAbandoned(folder))
     yield* attempt(place.asked, () => writeDraft(draft, next))
     if (next.ifStill !== undefined) {
       const { bytes } = yield* readBytes(place, at.maxFileBytes)
@@ -143,6 +146,15 @@ const writeDraft = async (draft: string, { bytes, mode }: Next): Promise<void> =
     await handle.sync()
   } finally {
     await handle.close()
+  }
+}
+
+/** Drafts of processes that were killed while they wrote. */
+const removeAbandoned = async (folder: string): Promise<void> => {
+  const names = await fs.readdir(folder).catch(() => [])
+  for (const name of names) {
+    const pid = /^\.(\d+)-[0-9a-f-]{36}\.draft$/.exec(name)?.[1]
+    if (pid !== undefined && !isRunning(Number(pid))) await fs.rm(path.join(folder, name), { force: true })
   }
 }
 
@@ -191,6 +203,7 @@ export const reconcile = (
 ): Effect.Effect<Reconciled<Written>, ToolError.ToolError> =>
   Effect.gen(function* (): Effect.fn.Return<Reconciled<Written>, ToolError.ToolError> {
     const place = yield* locateExisting(at.root, params.path)
+    yield* Effect.promise(() => removeAbandoned(path.dirname(place.real)))
     const content: Content = yield* readBytes(place, at.maxFileBytes)
     const version = versionOf(content.bytes)
     if (params.version === version) return { _tag: "DidNotHappen" }

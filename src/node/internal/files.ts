@@ -2,6 +2,7 @@
  * Files of lines that are only ever appended to, and a lock beside them.
  */
 import * as fs from "node:fs"
+import { isRunning, startOf, textOf } from "./running.ts"
 
 /** Collects lines and appends them in one write. */
 export interface Appender {
@@ -88,25 +89,5 @@ const discard = (file: string, aside: string): void => {
 /** The living process that a lock names. */
 const ownerOf = (file: string): number | undefined => {
   const [pid = 0, start] = textOf(file).trim().split(" ").map(Number)
-  return pid > 0 && isAlive(pid) && startOf(pid) === start ? pid : undefined
-}
-
-const isAlive = (pid: number): boolean => {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === "EPERM"
-  }
-}
-
-/** When a process started, in ticks: two processes of one number differ in it. 0 where the system does not tell. */
-const startOf = (pid: number): number => Number(textOf(`/proc/${pid}/stat`).split(") ").at(-1)?.split(" ")[19] ?? 0)
-
-const textOf = (file: string): string => {
-  try {
-    return fs.readFileSync(file, "utf8")
-  } catch {
-    return ""
-  }
+  return pid > 0 && isRunning(pid) && startOf(pid) === start ? pid : undefined
 }

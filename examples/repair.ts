@@ -15,17 +15,16 @@
  */
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import * as Cause from "effect/Cause"
-import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
-import { Budget } from "../src/index.ts"
+import { sentenceOf } from "./shared/Options.ts"
+import { cancellation } from "./shared/Signals.ts"
 import { Otel } from "../src/otel/index.ts"
 import { run } from "./repair/Job.ts"
-import { flagOf } from "./repair/Options.ts"
 import { asJson, asText, exitCodeOf, wordsOf } from "./repair/Text.ts"
 import { eventLine } from "./shared/Table.ts"
 
@@ -48,18 +47,7 @@ const flags = {
   json: yes("json", "Print one JSON object"),
 }
 
-/** The first Ctrl-C asks for the end, the second one does not ask. */
-const cancelled = Deferred.makeUnsafe<void>()
-let signals = 0
-const onSignal = (): void => {
-  if (++signals > 1) {
-    process.stderr.write("ended at once\n")
-    process.exit(130)
-  }
-  process.stderr.write("\ncancelling; once more to end at once\n")
-  Deferred.doneUnsafe(cancelled, Effect.void)
-}
-process.on("SIGINT", onSignal).on("SIGTERM", onSignal)
+const cancelled = cancellation()
 
 const command = Command.make("repair", flags, ({ json, inPlace, ...given }) =>
   Effect.gen(function* () {
@@ -76,7 +64,7 @@ const command = Command.make("repair", flags, ({ json, inPlace, ...given }) =>
       resume: Option.getOrUndefined(given.resume),
       useModel: (process.env["OPENAI_API_KEY"] ?? "") !== "",
       folder: ".bursar",
-      cancelled: Deferred.await(cancelled),
+      cancelled,
       onEvent: (event) => {
         const line = json ? undefined : eventLine(event, startMillis, wordsOf)
         if (line !== undefined) console.log(line)
@@ -91,14 +79,6 @@ const command = Command.make("repair", flags, ({ json, inPlace, ...given }) =>
 const wrongInput = new Set(["WrongOption", "BudgetError", "JournalError", "ResumeError", "CheckError", "ShowHelp"])
 
 const exitCodes: Readonly<Record<string, number>> = { Cancelled: 130 }
-
-/** One sentence for the user, in the words of the command line. */
-const sentenceOf = (error: unknown): string => {
-  if (!(error instanceof Error)) return String(error)
-  if (!(error instanceof Budget.BudgetError) || error.reason._tag !== "InvalidAmount") return error.message
-  const { field, value, remedy } = error.reason
-  return `--${flagOf(field)} is ${value}: ${remedy}`
-}
 
 const program = command.pipe(
   Command.run({ version: "0.1.0" }),

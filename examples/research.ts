@@ -15,7 +15,6 @@
 import { fileURLToPath } from "node:url"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import * as Cause from "effect/Cause"
-import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
@@ -23,7 +22,8 @@ import * as Option from "effect/Option"
 import * as Argument from "effect/cli/Argument"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
-import { Budget } from "../src/index.ts"
+import { sentenceOf } from "./shared/Options.ts"
+import { cancellation } from "./shared/Signals.ts"
 import { Otel } from "../src/otel/index.ts"
 import { type Done, run } from "./research/Job.ts"
 import { reportText } from "./research/Report.ts"
@@ -53,18 +53,7 @@ const flags = {
   json: Flag.Boolean("json").pipe(Flag.withDescription("Print one JSON object"), Flag.withDefault(false)),
 }
 
-/** The first Ctrl-C asks for the end, the second one does not ask. */
-const cancelled = Deferred.makeUnsafe<void>()
-let signals = 0
-const onSignal = (): void => {
-  if (++signals > 1) {
-    process.stderr.write("ended at once\n")
-    process.exit(130)
-  }
-  process.stderr.write("\ncancelling; once more to end at once\n")
-  Deferred.doneUnsafe(cancelled, Effect.void)
-}
-process.on("SIGINT", onSignal).on("SIGTERM", onSignal)
+const cancelled = cancellation()
 
 const command = Command.make("research", flags, (given) =>
   Effect.gen(function* () {
@@ -82,7 +71,7 @@ const command = Command.make("research", flags, (given) =>
       price: Option.getOrUndefined(given.price),
       useModel: (process.env["OPENAI_API_KEY"] ?? "") !== "",
       journals: ".bursar/runs",
-      cancelled: Deferred.await(cancelled),
+      cancelled,
       onEvent: (event) => {
         const line = given.json ? undefined : eventLine(event, startMillis)
         if (line !== undefined) console.log(line)
@@ -159,16 +148,6 @@ const wrongInput = new Set([
   "DocsEmpty",
   "JournalError",
 ])
-
-const flagOf: Readonly<Record<string, string>> = { wallClock: "wall-clock", toolCalls: "tool-calls" }
-
-/** One sentence for the user, in the words of the command line. */
-const sentenceOf = (error: unknown): string => {
-  if (!(error instanceof Error)) return String(error)
-  if (!(error instanceof Budget.BudgetError) || error.reason._tag !== "InvalidAmount") return error.message
-  const { field, value, remedy } = error.reason
-  return `--${flagOf[field] ?? field} is ${value}: ${remedy}`
-}
 
 const program = command.pipe(
   Command.run({ version: "0.1.0" }),

@@ -11,6 +11,7 @@ import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import { Agent, type Event, Journal, Permission, type Price } from "../../src/index.ts"
 import { Check, Command, FileJournal, Files } from "../../src/node/index.ts"
+import { readPrice, WrongOption } from "../shared/Options.ts"
 import * as Options from "./Options.ts"
 import * as Order from "./Order.ts"
 import { leftBehind, modelTeam, plainTeam, type Report, type TeamOptions, testTime } from "./Team.ts"
@@ -59,7 +60,7 @@ const start = (asked: Asked) =>
   Effect.gen(function* () {
     const { folder, useModel } = asked
     yield* Options.checkTogether(asked, useModel)
-    const price = yield* Options.readPrice(asked.price)
+    const price = yield* readPrice(asked.price)
     const budget = yield* Options.budgetOf(asked)
     const test = yield* Options.readTest(asked.test)
     const project = yield* Options.readProject(asked.project ?? builtIn)
@@ -95,7 +96,7 @@ const checkPlace = (of: { readonly project: string; readonly runs: string; reado
     const runs = yield* Effect.promise(() => fs.realpath(of.runs))
     if (of.isCopy || !Options.isWithin(of.project, runs)) return
     const remedy = `the journal would lie in the project (${runs}): start this from another folder`
-    return yield* new Options.WrongOption({ option: "in-place", remedy })
+    return yield* new WrongOption({ option: "in-place", remedy })
   })
 
 /** Copies the project, sees its tests fail, and remembers what it was. */
@@ -104,7 +105,7 @@ const prepare = (order: Order.Order, places: ReturnType<typeof Order.placesOf>) 
     if (order.isCopy) yield* Order.copy(order.project, order.root)
     const how = { ...Order.vectorOf(order), cwd: order.root, env: Order.env(), timeout: testTime }
     const asTyped = order.test.join(" ")
-    const wrongTest = (remedy: string) => new Options.WrongOption({ option: "test", value: asTyped, remedy })
+    const wrongTest = (remedy: string) => new WrongOption({ option: "test", value: asTyped, remedy })
     const { exitCode } = yield* Effect.mapError(Command.run(how), ({ message }) => wrongTest(message))
     if (exitCode === 0) return yield* wrongTest("these tests pass: there is nothing to repair")
     const baseline = yield* Check.baseline(order.root, { store: places.baseline, ignore: leftBehind })
@@ -119,9 +120,9 @@ const goOn = (asked: Asked, run: string) =>
     const order = yield* Order.find(asked.folder, run)
     if (order.decidedBy === "model" && !asked.useModel) {
       const remedy = "a language model decides in this run: set OPENAI_API_KEY"
-      return yield* new Options.WrongOption({ option: "resume", value: run, remedy })
+      return yield* new WrongOption({ option: "resume", value: run, remedy })
     }
-    const price = yield* Options.readPrice(asked.price ?? order.price)
+    const price = yield* readPrice(asked.price ?? order.price)
     const { baseline: store } = Order.placesOf(asked.folder, run)
     const baseline = yield* Check.baseline(order.root, { store, ignore: leftBehind })
     const opening = (team: Agent.Agent<Report>) => Agent.spawnResumed(team, { run })

@@ -5,23 +5,8 @@ import * as fs from "node:fs"
 import * as path from "node:path"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
-import * as Schema from "effect/Schema"
-import { Budget, Price } from "../../src/index.ts"
-
-/** An option that cannot be used; names it, its value if it has one, and the remedy. */
-export class WrongOption extends Schema.TaggedError<WrongOption>()("WrongOption", {
-  option: Schema.String,
-  value: Schema.optionalKey(Schema.String),
-  remedy: Schema.String,
-}) {
-  override get message(): string {
-    const is = this.value === undefined ? "" : ` is ${JSON.stringify(this.value)}`
-    return `--${this.option}${is}: ${this.remedy}`
-  }
-}
-
-const wrong = (option: string, value: string | undefined, remedy: string): Effect.Effect<never, WrongOption> =>
-  Effect.fail(new WrongOption({ option, remedy, ...(value === undefined ? {} : { value }) }))
+import { Budget } from "../../src/index.ts"
+import { flagOf, wrong, type WrongOption } from "../shared/Options.ts"
 
 /** The options as they were given; what was not given is absent. */
 export interface Given {
@@ -56,9 +41,6 @@ export const checkResumed = (given: Given): Effect.Effect<void, WrongOption> => 
     : wrong(flagOf(name), undefined, "leave it out: a run that is resumed keeps what it was started with")
 }
 
-/** The flag of an option: `wallClock` is given as `--wall-clock`. */
-export const flagOf = (name: string): string => name.replaceAll(/[A-Z]/g, (one) => `-${one.toLowerCase()}`)
-
 const defaults = { steps: "60", toolCalls: "120", wallClock: "5 minutes" }
 
 /** The budget, with defaults for what was not given. **Fails with** `BudgetError` for an amount that is none. */
@@ -69,14 +51,6 @@ export const budgetOf = (given: Given): Effect.Effect<Budget.Input, Budget.Budge
   return Result.isSuccess(parsed)
     ? Effect.succeed(budget)
     : Effect.fail(new Budget.BudgetError({ operation: "open", account: "maintainer", reason: parsed.failure }))
-}
-
-export const readPrice = (text: string | undefined): Effect.Effect<Price.Price | undefined, WrongOption> => {
-  if (text === undefined) return Effect.succeed(undefined)
-  const [input = "", output = ""] = text.split("/")
-  const price = Price.perMillion({ input, output })
-  const remedy = `give US dollars per million tokens of input and output, such as "0.25/2.00"`
-  return Result.isSuccess(price) ? Effect.succeed(price.success) : wrong("price", text, remedy)
 }
 
 /** Words a shell would make something of. */

@@ -7,7 +7,7 @@ import * as path from "node:path"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type { Vector } from "./Team.ts"
-import { WrongOption } from "./Options.ts"
+import { WrongOption } from "../shared/Options.ts"
 
 /** The order of a run. */
 export const Order = Schema.Struct({

@@ -4,11 +4,10 @@
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
-import * as Schema from "effect/Schema"
-import { Agent, type Budget, type Event, Journal, Price } from "../../src/index.ts"
+import { Agent, type Budget, type Event, Journal } from "../../src/index.ts"
 import { FileJournal } from "../../src/node/index.ts"
 import { OpenAi } from "../../src/openai/index.ts"
-import * as Result from "effect/Result"
+import { readPrice, wrong, type WrongOption } from "../shared/Options.ts"
 import * as Corpus from "./Corpus.ts"
 import * as Search from "./Search.ts"
 import { modelTeam, plainTeam, type Report, toolsOf } from "./Team.ts"
@@ -34,39 +33,12 @@ export interface Done {
   readonly outcome: Agent.Outcome<Report>
 }
 
-/** An option that cannot be used; names it, its value and the remedy. */
-export class WrongOption extends Schema.TaggedError<WrongOption>()("WrongOption", {
-  option: Schema.String,
-  value: Schema.String,
-  remedy: Schema.String,
-}) {
-  override get message(): string {
-    return `--${this.option} is ${JSON.stringify(this.value)}: ${this.remedy}`
-  }
-}
-
 const mostResearchers = 16
 
 const readResearchers = (text: string): Effect.Effect<number, WrongOption> =>
   /^\d{1,3}$/.test(text) && Number(text) >= 1 && Number(text) <= mostResearchers
     ? Effect.succeed(Number(text))
-    : Effect.fail(
-        new WrongOption({
-          option: "researchers",
-          value: text,
-          remedy: `give a whole number from 1 to ${mostResearchers}`,
-        }),
-      )
-
-const readPrice = (text: string | undefined): Effect.Effect<Price.Price | undefined, WrongOption> => {
-  if (text === undefined) return Effect.succeed(undefined)
-  const [input = "", output = ""] = text.split("/")
-  const price = Price.perMillion({ input, output })
-  const remedy = `give US dollars per million tokens of input and output, such as "0.25/2.00"`
-  return Result.isSuccess(price)
-    ? Effect.succeed(price.success)
-    : Effect.fail(new WrongOption({ option: "price", value: text, remedy }))
-}
+    : wrong("researchers", text, `give a whole number from 1 to ${mostResearchers}`)
 
 /** Runs the job. Nothing is spent before every option has been checked. */
 export const run = (options: Options) =>

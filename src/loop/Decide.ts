@@ -16,7 +16,7 @@ import type { Verification } from "../verify/Verifier.ts"
 import { within } from "../tool/Bounded.ts"
 import { inEpoch } from "../tool/Epoch.ts"
 import type { Machine } from "./Machine.ts"
-import { spend, whileOpen } from "./Spend.ts"
+import { spend, Unwritten, whileOpen } from "./Spend.ts"
 
 /** Why the loop has to stop. `short` lists every short dimension of a stop for budget. */
 export interface Stop {
@@ -154,7 +154,11 @@ const broken: DecisionFailure = { code: "EFAILED", message: "the decision broke 
 
 /** A policy that breaks down makes no decision; it does not tear the loop. */
 const asked = <B, E, R>(ask: () => Effect.Effect<B, E, R>): Effect.Effect<B, E | PolicyBroken, R> =>
-  Effect.suspend(ask).pipe(Effect.catchDefect(() => Effect.fail(new PolicyBroken())))
+  Effect.suspend(ask).pipe(
+    Effect.catchDefect((defect) =>
+      defect instanceof Unwritten ? Effect.die(defect.reason) : Effect.fail(new PolicyBroken()),
+    ),
+  )
 
 /** Cuts an attempt off where its reserve ends; what it cost is then unknown and booked by the attempt itself. */
 const limited = <A, R, B, R2>(

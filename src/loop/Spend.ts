@@ -40,11 +40,27 @@ export const whileOpen = <A, R, B, E, R2>(
 ): Effect.Effect<Budget.Spent<B, E>, Budget.BudgetError, R2> => {
   const id = pauses === 0 ? place.id : `${place.id}/after-pause-${pauses}`
   // What is held is on record before it is spent: a process that dies in between leaves the hold to be booked.
-  const use = (hold: Budget.Hold) => Effect.andThen(machine.flush, attempt.use(hold))
+  let unwritten: Unwritten | undefined
+  const written = Effect.catchDefect(machine.flush, (reason) => {
+    unwritten = new Unwritten(reason)
+    return Effect.die(unwritten)
+  })
+  const use = (hold: Budget.Hold) => Effect.andThen(written, attempt.use(hold))
   const spent = Budget.spend(machine.purse, { ...place, id }, { ...attempt, use }).pipe(
+    Effect.flatMap((known) => (unwritten === undefined ? Effect.succeed(known) : Effect.die(unwritten))),
     Effect.catch((error) => (isPaused(error) ? whileOpen(machine, place, attempt, pauses + 1) : Effect.fail(error))),
   )
   return machine.isPaused ? Effect.andThen(machine.whenOpen, spent) : spent
+}
+
+/** The journal cannot be written any more. Nothing was asked or run, and nothing may be: it is no failure of a policy. */
+export class Unwritten extends Error {
+  readonly reason: unknown
+
+  constructor(reason: unknown) {
+    super("the journal cannot be written")
+    this.reason = reason
+  }
 }
 
 const isPaused = ({ reason }: Budget.BudgetError): boolean => reason._tag === "NotOpen" && reason.state === "paused"

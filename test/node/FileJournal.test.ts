@@ -22,12 +22,11 @@ const agent = Agent.make("a", {
 
 const run = (directory: string, options: Partial<FileJournal.Options> = {}, runId = "run") =>
   Agent.run(agent, "the task", { budget: { steps: 20, toolCalls: 20 }, runId }).pipe(
-    Effect.provide(handled()),
-    Effect.provide(FileJournal.layer({ directory, ...options })),
+    Effect.provide([handled(), FileJournal.layer({ directory, ...options })]),
   )
 
 const resume = (directory: string, runId = "run") =>
-  Agent.resume(agent, { run: runId }).pipe(Effect.provide(handled()), Effect.provide(FileJournal.layer({ directory })))
+  Agent.resume(agent, { run: runId }).pipe(Effect.provide([handled(), FileJournal.layer({ directory })]))
 
 /** Leaves a run as a process leaves it that dies after so many lines. */
 const cutAfter = (directory: string, lines: number, torn = ""): ReadonlyArray<string> => {

@@ -86,7 +86,9 @@ const driveOn = <A, R>(
       const machine = yield* prepare(agent, task, at)
       const { run, account } = at
       begin(agent, machine, at)
-      const fiber = yield* Effect.forkChild(Effect.interruptible(Loop.run(machine)))
+      // From its first line on a run can be gone on with.
+      const loop = Effect.andThen(run.log.flush, Loop.run(machine))
+      const fiber = yield* Effect.forkChild(Effect.interruptible(loop))
       run.started(account, fiber)
       const exit = yield* at.restore(Fiber.await(fiber)).pipe(
         Effect.onInterrupt(() => run.cancel(account)),

@@ -20,7 +20,7 @@ import { drive } from "./Drive.ts"
 import { endRun, open, type Opened, outcomeOf, read, type RunOptions } from "./Open.ts"
 import { NoAnswer, type Outcome, type Report } from "./Outcome.ts"
 import * as Resume from "./Resume.ts"
-import { Observed, Run } from "./Run.ts"
+import { needsPerson, Observed, Run } from "./Run.ts"
 
 export { asTool, make } from "./Definition.ts"
 export type { Agent, Child, ChildOptions, Options, Reserves } from "./Definition.ts"
@@ -37,7 +37,8 @@ export { sentenceOf } from "../event/StopReason.ts"
 export type { ResultKind, StopReason } from "../event/StopReason.ts"
 
 /**
- * What an agent is run with inside `Budget.open` or `Budget.carve`, on an account carved from the current one.
+ * What an agent is run with inside `Budget.open` or `Budget.carve`, on an account carved from the current one. Where it
+ * would wait for a person it stops as `blocked`: what is around it could not be gone on with.
  *
  * @category running
  * @since 0.1.0
@@ -139,8 +140,8 @@ const inside = <A, R>(
       }
       const run = new Run({ log: new Observed(log), ledger })
       const ending = yield* drive(agent, task, { run, account, restore })
-      if (ending._tag === "Suspended") run.endSuspended(account)
-      return outcomeOf(ending, run)
+      const ended = ending._tag === "Suspended" ? (run.endSuspended(account, needsPerson) as Ending<A>) : ending
+      return outcomeOf(ended, run)
     }),
   )
 

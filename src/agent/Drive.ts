@@ -154,9 +154,9 @@ const begin = <A, R>(agent: Agent<A, R>, machine: Machine<A, R>, { run, account,
 const suspend = <A, R>(machine: Machine<A, R>, at: At): void => {
   const { run, account } = at
   run.ledger.pause(account, "waits for a person")
-  run.suspended(account, () => {
-    run.ledger.freeze(account, "cancelled")
-    return close(machine, Exit.interrupt(), at)
+  run.suspended(account, (cause) => {
+    run.ledger.freeze(account, cause.reason)
+    return close(machine, Exit.succeed(Loop.interrupted(machine, cause)), at)
   })
 }
 

@@ -9,7 +9,7 @@ import * as Verifier from "../verify/Verifier.ts"
 import { CurrentRun } from "./CurrentRun.ts"
 import type { Agent } from "./Definition.ts"
 import { drive } from "./Drive.ts"
-import type { Run } from "./Run.ts"
+import { needsPerson, type Run } from "./Run.ts"
 import type { Restore } from "../tool/Setting.ts"
 
 /**
@@ -79,7 +79,7 @@ const judgement = <R>(
         return yield* Budget.errorOf({ ledger: run.ledger, account: parent }, "carve", carved.failure)
       }
       const ending = yield* drive(critic, task, { run, account, restore })
-      if (ending._tag === "Suspended") run.endSuspended(account)
+      if (ending._tag === "Suspended") run.endSuspended(account, needsPerson)
       const verdict = ending._tag === "Ended" && ending.reason === "completed" ? ending.answer : undefined
       const why = ending._tag === "Ended" ? ending.reason : "it waits for a person"
       const detail = verdict === undefined ? `no judgement: ${why}` : verdict.reason

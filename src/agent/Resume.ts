@@ -84,7 +84,7 @@ export const reopen = <A, R>(
   answers: ReadonlyArray<Answer>,
 ): Effect.Effect<Opened<A, R>, JournalError | ResumeError | ApprovalError, Scope.Scope> =>
   Effect.gen(function* () {
-    const { run, log, events } = yield* rebuild(runId)
+    const { run, log, events, goOn } = yield* rebuild(runId)
     const started = events[0]!.event as EventOf<"RunStarted">
     if (started.agent !== agent.name) {
       const detail = `it was started by the agent ${started.agent}, not by ${agent.name}`
@@ -95,7 +95,7 @@ export const reopen = <A, R>(
       return yield* new ResumeError({ run: runId, reason: "content_dropped", detail })
     }
     for (const answer of answers) yield* validate(run, answer)
-    recordResumed(run)
+    goOn()
     for (const answer of answers) recordAnswer(run, answer)
     takeOver(run, events)
     yield* log.flush
@@ -108,9 +108,9 @@ export const abandon = (
   reason: "cancelled" | "owner_lost",
 ): Effect.Effect<Run, JournalError | ResumeError, Scope.Scope> =>
   Effect.gen(function* () {
-    const { run } = yield* rebuild(runId)
+    const { run, goOn } = yield* rebuild(runId)
     const { id } = run.ledger.root
-    recordResumed(run)
+    goOn()
     endAgents(run, id, reason)
     run.ledger.sweep(id, reason)
     yield* endRun(run, reason)
@@ -123,6 +123,8 @@ interface Rebuilt {
   readonly run: Run
   readonly log: Observed
   readonly events: ReadonlyArray<Recorded>
+  /** Records that the run goes on; nothing is written before. */
+  readonly goOn: () => void
 }
 
 const rebuild = (runId: string): Effect.Effect<Rebuilt, JournalError | ResumeError, Scope.Scope> =>
@@ -141,10 +143,19 @@ const rebuild = (runId: string): Effect.Effect<Rebuilt, JournalError | ResumeErr
     const now = () => Math.max(last, nowMillis())
     const entries = events.flatMap(({ event, atMillis }) => (isEntry(event) ? [{ entry: event, atMillis }] : []))
     if (entries.length === 0) return yield* refused("no_run", "it had no budget yet: start it again")
-    const ledger = Budget.Ledger.restore(entries, { record: log.record, nowMillis: now })
-    if (Result.isFailure(ledger)) return yield* refused("books_contradict", JSON.stringify(ledger.failure))
+    // What a restore has to write itself (an operation that was cut off) comes after the note that the run was resumed.
+    let withheld: Array<Budget.Entry> | undefined = []
+    const record = (entry: Budget.Entry) => void (withheld === undefined ? log.record(entry) : withheld.push(entry))
+    const ledger = Budget.Ledger.restore(entries, { record, nowMillis: now })
+    if (Result.isFailure(ledger)) return yield* refused("books_contradict", ledger.failure.message)
     const epoch = 1 + events.filter(({ event }) => event._tag === "RunResumed").length
-    return { run: new Run({ log, ledger: ledger.success, earlier: { epoch, events } }), log, events }
+    const run = new Run({ log, ledger: ledger.success, earlier: { epoch, events } })
+    const goOn = () => {
+      recordResumed(run)
+      for (const entry of withheld ?? []) log.record(entry)
+      withheld = undefined
+    }
+    return { run, log, events, goOn }
   })
 
 const recordResumed = ({ ledger: { root }, log, epoch }: Run): void => {

@@ -7,6 +7,7 @@ import type { Ledger } from "../budget/Budget.ts"
 import * as Budget from "../budget/Budget.ts"
 import * as Content from "../event/Content.ts"
 import type { Event, EventOf, Recorded } from "../event/Event.ts"
+import type { StopReason } from "../event/StopReason.ts"
 import type { Ending } from "../loop/Loop.ts"
 import type { Log } from "../journal/Journal.ts"
 import { EffectLedger } from "../tool/EffectLedger.ts"
@@ -46,6 +47,20 @@ export interface Earlier {
   readonly events: ReadonlyArray<Recorded>
 }
 
+/** Why an agent that stands still is ended. */
+interface Cause {
+  readonly reason: StopReason
+  readonly detail: string
+}
+
+const cancelled: Cause = { reason: "cancelled", detail: "interrupted" }
+
+/** Nobody can go on with an agent that is part of something else that goes on: it ends where it would wait. */
+export const needsPerson: Cause = {
+  reason: "blocked",
+  detail: "a person is needed, and nobody could go on with this agent afterwards",
+}
+
 /** A run in progress. */
 export class Run {
   readonly log: Observed
@@ -56,7 +71,7 @@ export class Run {
   readonly #fibers = new Map<string, Fiber.Fiber<unknown>>()
   readonly #ends = new Map<string, AgentEnd>()
   readonly #earlier = new Map<string, Array<Recorded>>()
-  readonly #suspended = new Map<string, () => Ending<unknown>>()
+  readonly #suspended = new Map<string, (cause: Cause) => Ending<unknown>>()
   readonly #questions = new Map<string, EventOf<"ApprovalRequested">>()
   readonly #untrusted = new Set<string>()
   #waiting: Array<() => void> = []
@@ -135,7 +150,7 @@ export class Run {
   }
 
   /** An agent stands still; `end` ends it where its parent ends for another reason. */
-  suspended(account: string, end: () => Ending<unknown>): void {
+  suspended(account: string, end: (cause: Cause) => Ending<unknown>): void {
     this.#fibers.delete(account)
     this.#suspended.set(account, end)
   }
@@ -145,13 +160,13 @@ export class Run {
   }
 
   /** Ends an agent that stands still. */
-  endSuspended(account: string): Ending<unknown> | undefined {
-    return this.#suspended.get(account)?.()
+  endSuspended(account: string, cause: Cause = cancelled): Ending<unknown> | undefined {
+    return this.#suspended.get(account)?.(cause)
   }
 
   /** Ends the agents below an account that stand still. */
   endSuspendedBelow(account: string): void {
-    for (const child of this.ledger.childrenOf(account)) this.#suspended.get(child.id)?.()
+    for (const child of this.ledger.childrenOf(account)) this.endSuspended(child.id)
   }
 
   /** Whether an agent that has ended saw something from outside. */

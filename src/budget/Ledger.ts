@@ -48,13 +48,13 @@ export class Ledger {
   }
 
   /**
-   * The tree as it was when the last of `entries` was written, in their order and from the first one on: accounts, holds
-   * (also those still pending), debts, windows, answers to ids, and the numbers of {@link freshId}. From then on it is like
-   * any other, with the limits it was opened with.
+   * The tree as it was when the last of `entries` was written, in their order and from the first one on: accounts,
+   * holds (also those still pending), debts, windows, answers to ids, and the numbers of {@link freshId}. From then on
+   * it is like any other, with the limits it was opened with.
    *
-   * Written to `record` is only what is due before anything else can happen: what is missing of the last operation, if the
-   * journal ends in the middle of it, and that those who stood in line have left it, since nobody waits any more. With it the
-   * journal can be restored again.
+   * Written to `record` is only what is due before anything else can happen: what is missing of the last operation, if
+   * the journal ends in the middle of it, and that those who stood in line have left it, since nobody waits any more.
+   * With it the journal can be restored again.
    *
    * A hold that is still pending may have paid for a call: resolve it. It pays for no other one.
    *

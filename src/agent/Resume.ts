@@ -56,7 +56,7 @@ export class ResumeError extends Schema.TaggedError<ResumeError>()("ResumeError"
  *
  * - `unknown`: no such question was asked, or it needs no answer any more (it was answered, or its call has ended)
  * - `forged`: the digest is not that of the question
- * - `unfit`: the decision answers another kind of question
+ * - `unfit`: the decision answers another kind of question, or its result is no JSON
  *
  * @category errors
  * @since 0.1.0
@@ -74,7 +74,8 @@ export class ApprovalError extends Schema.TaggedError<ApprovalError>()("Approval
 const remedies = {
   unknown: "answer a question that the run waits for, once",
   forged: "repeat the digest of the question as it was asked",
-  unfit: "say approved or denied to an approval, happened or did_not_happen to an uncertain call",
+  unfit:
+    "say approved or denied to an approval, happened or did_not_happen (with a result in JSON) to an uncertain call",
 }
 
 /** Reads a run and gets it ready to go on. */
@@ -94,7 +95,7 @@ export const reopen = <A, R>(
       const detail = "its content was dropped; it can be audited"
       return yield* new ResumeError({ run: runId, reason: "content_dropped", detail })
     }
-    for (const answer of answers) yield* validate(run, answer)
+    for (const [index, answer] of answers.entries()) yield* validate(run, answer, answers.slice(0, index))
     goOn()
     for (const answer of answers) recordAnswer(run, answer)
     takeOver(run, events)
@@ -172,13 +173,14 @@ const fits = {
   uncertain: ["happened", "did_not_happen"],
 } as const
 
-const validate = (run: Run, answer: Answer): Effect.Effect<void, ApprovalError> => {
-  const { approval } = answer
-  const question = run.question(approval)
+const validate = (run: Run, answer: Answer, before: ReadonlyArray<Answer>): Effect.Effect<void, ApprovalError> => {
+  const { approval, result } = answer
+  const question = before.some((one) => one.approval === approval) ? undefined : run.question(approval)
   const refused = (reason: ApprovalError["reason"]) => Effect.fail(new ApprovalError({ run: run.id, approval, reason }))
   if (question === undefined) return refused("unknown")
   if (question.digest !== answer.digest) return refused("forged")
-  return (fits[question.kind] as ReadonlyArray<string>).includes(answer.decision) ? Effect.void : refused("unfit")
+  const isFit = (fits[question.kind] as ReadonlyArray<string>).includes(answer.decision)
+  return isFit && Result.isSuccess(Result.try(() => JSON.stringify(result))) ? Effect.void : refused("unfit")
 }
 
 const recordAnswer = (run: Run, answer: Answer): void => {

@@ -102,17 +102,18 @@ const isPaused = ({ purse: { ledger, account } }: Setting): boolean => ledger.ac
 /** Interrupted: what has no result yet gets one. */
 const endWithout = (batch: Batch, calls: ReadonlyArray<Call>): void => {
   for (const call of calls) {
-    if (!batch.results.has(call.call)) endIn(batch, call, refused(call, cancelledReason))
+    if (!batch.results.has(call.call)) endIn(batch, call, withoutResult(batch.setting, call, cancelledReason))
   }
 }
 
-/** Ends calls that stand still: one that had begun may have had its effect. */
+/** Ends calls that stand still. */
 export const endOpen = (setting: Setting, calls: ReadonlyArray<Call>, reason: ToolFailure): void => {
-  for (const call of calls) {
-    const begun = setting.state.control.started.get(call.call)
-    end(setting, call, begun === undefined ? refused(call, reason) : failed(reason, uncertainOf(setting, call)))
-  }
+  for (const call of calls) end(setting, call, withoutResult(setting, call, reason))
 }
+
+/** The end of a call without a result: one that had begun may have had its effect. */
+const withoutResult = (setting: Setting, call: Call, reason: ToolFailure): Refused | Ending =>
+  setting.state.control.started.has(call.call) ? failed(reason, uncertainOf(setting, call)) : refused(call, reason)
 
 /** Stands for the effect of a call of which nobody knows whether it happened. */
 const uncertainOf = (setting: Setting, call: Call): string | undefined => {

@@ -213,6 +213,8 @@ describe("an answer", () => {
         const both = yield* Effect.flip(resumed(clerk, at, { events, answers: [answer(question), one] }))
         assert.strictEqual(both._tag, "ApprovalError")
       }
+      const twice = yield* Effect.flip(resumed(clerk, at, { events, answers: [answer(question), answer(question)] }))
+      assert.deepInclude(twice, { _tag: "ApprovalError", reason: "unknown" })
       assert.deepStrictEqual([events, at.refunds], [before, []])
     }),
   )

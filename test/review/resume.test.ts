@@ -1,0 +1,237 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import { Agent, Contract, type Event, Policy, Proposal, ToolError, Verifier, Budget } from "../../src/index.ts"
+import { type Any, driven, kit, lawful, pass, questions, resumed, says, use, completed } from "../support/driven.ts"
+import { all, broken, stopped } from "../support/journalled.ts"
+import { ask, bare, calls, plays } from "../support/scripts.ts"
+
+const budget: Budget.Input = { steps: 60, toolCalls: 60, wallClock: "1 day" }
+
+const ran = <A>(agent: Agent.Agent<A, any>, events: Array<Event.Recorded>, given: Budget.Input = budget) =>
+  driven(agent as unknown as Agent.Agent<A>, { budget: given, events }, (handle) => Effect.andThen(pass(3_600_000), handle.await))
+
+/** The journal as it was when the process died right after the first event that fits. */
+const cutAfter = (events: ReadonlyArray<Event.Recorded>, fits: (event: Event.Event) => boolean) => {
+  const at = events.findIndex(({ event }) => fits(event))
+  assert.isAtLeast(at, 0, "no such event")
+  return events.slice(0, at + 1)
+}
+
+describe("a process that dies", () => {
+  it.effect("after a fatal failure: the calls behind it do not run, and the run stops for it", () => {
+    const done: Array<string> = []
+    const tools = kit({
+      breaks: [{ effect: "write", idempotency: "natural", retries: 0 }, () => Effect.fail(ToolError.fatal("EGONE", "gone"))],
+      put: [{ effect: "write", idempotency: "natural" }, ({ key }) => Effect.sync(() => (done.push(key), key))],
+    })
+    const agent = Agent.make("root", {
+      ...bare,
+      policy: plays(calls(use("breaks"), use("put", "must not")), Proposal.finish("fine")),
+      toolkit: tools.toolkit,
+    }) as unknown as Any
+    return Effect.gen(function* () {
+      const events: Array<Event.Recorded> = []
+      const whole = stopped(yield* ran(agent, events))
+      assert.strictEqual(whole.reason, "tool_error")
+      assert.deepStrictEqual(done, [])
+      // endTool flushes right after this event: this is what is on disk.
+      const left = cutAfter(events, (event) => event._tag === "CallEnded" && event.tool === "breaks")
+      const outcome = yield* resumed(agent, left)
+      assert.deepStrictEqual([done, outcome._tag === "Stopped" ? outcome.reason : outcome._tag], [[], "tool_error"])
+    }).pipe(Effect.provide(tools.handlers))
+  })
+
+  it.effect("after a fatal failure of the last call: the run stops for it all the same", () => {
+    const tools = kit({
+      breaks: [{ effect: "write", idempotency: "natural", retries: 0 }, () => Effect.fail(ToolError.fatal("EGONE", "gone"))],
+    })
+    const agent = Agent.make("root", {
+      ...bare,
+      policy: plays(calls(use("breaks")), Proposal.finish("fine")),
+      toolkit: tools.toolkit,
+    }) as unknown as Any
+    return Effect.gen(function* () {
+      const events: Array<Event.Recorded> = []
+      assert.strictEqual(stopped(yield* ran(agent, events)).reason, "tool_error")
+      const left = cutAfter(events, (event) => event._tag === "CallEnded")
+      const outcome = yield* resumed(agent, left)
+      assert.strictEqual(outcome._tag === "Stopped" ? outcome.reason : outcome._tag, "tool_error")
+    }).pipe(Effect.provide(tools.handlers))
+  })
+
+  it.effect("after a person said no: the run stops as blocked all the same", () => {
+    const tools = kit({ pay: [{ effect: "irreversible", approval: true }, ({ key }) => Effect.succeed(key)] })
+    const agent = Agent.make("root", {
+      ...bare,
+      policy: plays(calls(use("pay")), Proposal.finish("fine")),
+      toolkit: tools.toolkit,
+    }) as unknown as Any
+    return Effect.gen(function* () {
+      const events: Array<Event.Recorded> = []
+      const [question] = questions(yield* ran(agent, events))
+      const going = [...events]
+      assert.strictEqual(stopped(yield* resumed(agent, going, [says(question!, "denied")])).reason, "blocked")
+      const left = cutAfter(going, (event) => event._tag === "CallEnded")
+      const outcome = yield* resumed(agent, left)
+      assert.strictEqual(outcome._tag === "Stopped" ? outcome.reason : outcome._tag, "blocked")
+    }).pipe(Effect.provide(tools.handlers))
+  })
+
+  it.effect("between the start of a call and that of its child: the child keeps its task", () => {
+    const leaf = Agent.make("leaf", { ...bare, policy: Policy.make((view) => Proposal.finish(view.task)) })
+    const agent = Agent.make("root", {
+      ...bare,
+      policy: plays(calls(ask("leaf", "count the sheep")), (view) =>
+        Proposal.finish(JSON.stringify(view.turns[0]!.observations[0]!.data)),
+      ),
+      children: [Agent.asTool(leaf)],
+    }) as unknown as Any
+    return Effect.gen(function* () {
+      const events: Array<Event.Recorded> = []
+      const { answer } = completed(yield* ran(agent, events))
+      const left = cutAfter(events, (event) => event._tag === "CallStarted")
+      assert.strictEqual(completed(yield* resumed(agent, left)).answer, answer)
+    })
+  })
+
+  it.effect("after an answer was accepted: it is accepted still, though nothing is left to check it again", () => {
+    const verifier = Verifier.make<string, never>(
+      "paid",
+      () => Effect.succeed({ rules: [{ name: "paid", passed: true, detail: "" }], evidence: [] }),
+      { needs: { steps: 1 } },
+    )
+    const agent = Agent.make("root", {
+      reserves: { verify: { steps: 1 } },
+      policy: plays(Proposal.finish("right")),
+      verify: verifier,
+    } as never) as unknown as Any
+    return Effect.gen(function* () {
+      const events: Array<Event.Recorded> = []
+      assert.strictEqual(completed(yield* ran(agent, events)).answer, "right")
+      const left = cutAfter(events, (event) => event._tag === "Verified")
+      const outcome = yield* resumed(agent, left)
+      assert.strictEqual(outcome._tag === "Stopped" ? outcome.reason : outcome._tag, "Completed")
+    })
+  })
+})
+
+describe("answers", () => {
+  it.effect("the same one twice in one resume is refused, and nothing has happened", () => {
+    const tools = kit({ pay: [{ effect: "irreversible", approval: true }, ({ key }) => Effect.succeed(key)] })
+    const agent = Agent.make("root", {
+      ...bare,
+      policy: plays(calls(use("pay")), Proposal.finish("fine")),
+      toolkit: tools.toolkit,
+    }) as unknown as Any
+    return Effect.gen(function* () {
+      const events: Array<Event.Recorded> = []
+      const [question] = questions(yield* ran(agent, events))
+      const before = events.length
+      const yes = says(question!, "approved")
+      const exit = yield* Effect.exit(resumed(agent, events, [yes, yes]))
+      assert.isTrue(Exit.isFailure(exit))
+      assert.strictEqual(events.length, before, "events were written")
+      assert.include(String(Exit.isFailure(exit) ? exit.cause : ""), "ApprovalError")
+    }).pipe(Effect.provide(tools.handlers))
+  })
+})
+
+describe("cancelling while a resumed run prepares", () => {
+  it.effect("a child of an earlier process closes with its parent", () => {
+    const tools = kit({
+      pay: [{ effect: "irreversible", approval: true }, ({ key }) => Effect.succeed(key)],
+      slow: [{ effect: "write", approval: () => Effect.as(Effect.sleep("10 seconds"), true) }, ({ key }) => Effect.succeed(key)],
+    })
+    const leaf = Agent.make("leaf", { ...bare, policy: plays(calls(use("pay")), Proposal.finish("paid")), toolkit: tools.toolkit })
+    const agent = Agent.make("root", {
+      ...bare,
+      policy: plays(calls(ask("leaf"), use("slow")), Proposal.finish("fine")),
+      toolkit: tools.toolkit,
+      children: [Agent.asTool(leaf)],
+    }) as unknown as Any
+    return Effect.gen(function* () {
+      const events: Array<Event.Recorded> = []
+      yield* ran(agent, events)
+      const { Journal } = yield* Effect.promise(() => import("../../src/index.ts"))
+      const outcome = yield* Effect.scoped(
+        Effect.gen(function* () {
+          const handle = yield* Agent.spawnResumed(agent, { run: "run" })
+          yield* pass(1000)
+          return yield* handle.cancel
+        }),
+      ).pipe(Effect.provideService(Journal.Journal, Journal.toArray(events)))
+      lawful(outcome, events)
+    }).pipe(Effect.provide(tools.handlers)) as Effect.Effect<void>
+  })
+
+  it.effect("a call that had begun is not said not to have run", () => {
+    let slow = false
+    const tools = kit({
+      pay: [
+        { effect: "irreversible", scopes: () => ["pay"] } as never,
+        ({ key }) => Effect.succeed(key),
+      ],
+    })
+    const agent = Agent.make("root", {
+      ...bare,
+      policy: plays(calls(use("pay")), Proposal.finish("fine")),
+      toolkit: tools.toolkit,
+    }) as unknown as Any
+    return Effect.gen(function* () {
+      const { Journal, Permission } = yield* Effect.promise(() => import("../../src/index.ts"))
+      const events: Array<Event.Recorded> = []
+      const permissions = {
+        check: () => (slow ? Effect.as(Effect.sleep("10 seconds"), "allow" as const) : Effect.succeed("allow" as const)),
+      }
+      yield* Effect.provideService(ran(agent, events), Permission.Permissions, permissions)
+      const left = cutAfter(events, (event) => event._tag === "CallStarted")
+      slow = true
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          const handle = yield* Agent.spawnResumed(agent, { run: "run" })
+          yield* pass(1000)
+          return yield* handle.cancel
+        }),
+      ).pipe(
+        Effect.provideService(Journal.Journal, Journal.toArray(left)),
+        Effect.provideService(Permission.Permissions, permissions),
+      )
+      assert.deepStrictEqual(broken(left), [])
+      const [ended] = all(left, "CallEnded")
+      assert.deepStrictEqual([ended!.ran, typeof ended!.uncertain], [true, "string"])
+    }).pipe(Effect.provide(tools.handlers)) as Effect.Effect<void>
+  })
+})
+
+describe("an effect of which nobody knows", () => {
+  it.effect("is not repeated by another agent while its question is open, in no process", () => {
+    const paid: Array<string> = []
+    const tools = kit({
+      pay: [
+        { effect: "irreversible", timeout: "1 second", retries: 0 },
+        ({ key }) => Effect.andThen(Effect.sync(() => paid.push(key)), Effect.never),
+      ],
+      look: [{ effect: "read", timeout: "1 minute" }, ({ key }) => Effect.as(Effect.sleep("10 seconds"), key)],
+    })
+    const first = Agent.make("first", { ...bare, policy: plays(calls(use("pay")), Proposal.finish("paid")), toolkit: tools.toolkit })
+    const later = Agent.make("later", {
+      ...bare,
+      policy: plays(calls(use("look")), calls(use("pay")), Proposal.finish("paid")),
+      toolkit: tools.toolkit,
+    })
+    const agent = Agent.make("root", {
+      ...bare,
+      policy: plays(calls(ask("later"), ask("first")), Proposal.finish("fine")),
+      children: [Agent.asTool(later), Agent.asTool(first)],
+    }) as unknown as Any
+    return Effect.gen(function* () {
+      const events: Array<Event.Recorded> = []
+      const waits = questions(yield* ran(agent, events))
+      assert.deepStrictEqual([waits.length, paid.length], [1, 1])
+      // Nobody answers; the run is only gone on with.
+      const again = questions(yield* resumed(agent, events))
+      assert.deepStrictEqual([again.map((one) => one.approval), paid.length], [waits.map((one) => one.approval), 1])
+    }).pipe(Effect.provide(tools.handlers))
+  })
+})

@@ -147,9 +147,8 @@ const start = (at: Attempt, hold: Hold): Effect.Effect<Ending | Tried> =>
       settle(setting, hold, known)
       return Exit.isSuccess(known) ? succeeded(ready, known.value) : { _tag: "Tried", failure: failureOf(known) }
     })
-    // What has an effect, or costs something, may happen from here on: that has to outlive the process.
-    const isFree = contract.effect === "read" && contract.costNanoUsd === 0
-    return isFree ? ended : Effect.andThen(setting.flush, ended)
+    // From here on it may happen, and cost something: that has to outlive the process.
+    return Effect.andThen(setting.flush, ended)
   })
 
 const running = ({ setting: { agent }, ready, attempt }: Attempt): Effect.Effect<Produced, ToolFailure> => {

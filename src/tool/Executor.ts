@@ -131,7 +131,7 @@ export const refuseAll = (setting: Setting, calls: ReadonlyArray<Call>, reason: 
 
 /** Segment by segment; after a fatal failure, or behind a call that stands still, no further one is started. */
 const runAll = (batch: Batch, admitted: ReadonlyArray<Admitted>): Effect.Effect<void> => {
-  const { concurrency, flush } = batch.setting
+  const { concurrency } = batch.setting
   const run = (segment: ReadonlyArray<Admitted>) =>
     segment.length === 1
       ? runOne(batch, segment[0]!)
@@ -139,16 +139,14 @@ const runAll = (batch: Batch, admitted: ReadonlyArray<Admitted>): Effect.Effect<
   const goesOn = () =>
     batch.waiting.size === 0 && ![...batch.results.values()].some(({ failure }) => failure?.class === "fatal")
   const [first, ...rest] = segments(admitted, concurrency)
-  const begin = first === undefined ? flush : Effect.andThen(flush, run(first))
+  const begin = first === undefined ? Effect.void : run(first)
   return rest.length === 0
     ? begin
     : Effect.andThen(
         begin,
-        Effect.forEach(
-          rest,
-          (segment) => Effect.suspend(() => (goesOn() ? Effect.andThen(flush, run(segment)) : Effect.void)),
-          { discard: true },
-        ),
+        Effect.forEach(rest, (segment) => Effect.suspend(() => (goesOn() ? run(segment) : Effect.void)), {
+          discard: true,
+        }),
       )
 }
 

@@ -333,7 +333,10 @@ const handleOf = <A, R>({ run, log }: Opened<A, R>, fiber: Fiber.Fiber<Outcome<A
     pause: asked(run, { operation: "pause", account: root }, () => ledger.pause(root, "paused by the caller")),
     resume: Effect.andThen(
       asked(run, { operation: "resume", account: root }, () => ledger.resume(root)),
-      Effect.sync(() => run.wake()),
+      Effect.sync(() => {
+        run.standStill()
+        run.wake()
+      }),
     ),
     amend: (caps) =>
       Effect.flatMap(read(caps, root), ({ grant }) =>

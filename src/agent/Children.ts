@@ -5,7 +5,6 @@
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Budget from "../budget/Budget.ts"
-import type { EventOf } from "../event/Event.ts"
 import { sentenceOf } from "../event/StopReason.ts"
 import type { Ending } from "../loop/Loop.ts"
 import type { ChildResult, Delegate, OpenedChild } from "../tool/Setting.ts"
@@ -43,7 +42,7 @@ export const delegateOf = <A, R>(
       const opened = carveAll(at.run.ledger, at.account, wishes)
       return wishes.map(({ child, id, task }) => Result.map(opened.get(id)!, () => open(child.agent, id, task)))
     },
-    goOn: (tool, account) => open(byName.get(tool)!.agent, account, taskOf(at.run, account)),
+    goOn: ({ tool, task }, account) => open(byName.get(tool)!.agent, account, task),
     endSuspended: () => at.run.endSuspendedBelow(at.account),
   }
 }
@@ -124,11 +123,6 @@ export const childResult = <R>(
 ): ChildResult => {
   const answer = ending.answer === undefined ? undefined : child.answer.encode(ending.answer)
   return resultOf({ name: child.name, account, ...ending, answer, untrusted: run.isUntrusted(account) })
-}
-
-const taskOf = (run: Run, account: string): string => {
-  const started = run.earlierOf(account).find(({ event }) => event._tag === "AgentStarted")?.event
-  return (started as EventOf<"AgentStarted"> | undefined)?.task.text ?? ""
 }
 
 const resultOf = (

@@ -163,6 +163,12 @@ const suspend = <A, R>(machine: Machine<A, R>, at: At): void => {
 /** Closes the books of an agent whose loop has ended, whichever way. */
 const close = <A, R>(machine: Machine<A, R>, exit: Exit.Exit<Loop.Ending<A>>, at: At): Loop.Ending<A> => {
   const { run, account } = at
+  // Children that stand still, and then those of an earlier process that nobody came to go on with.
+  run.endSuspendedBelow(account)
+  for (const { id } of run.ledger.childrenOf(account)) {
+    endAgents(run, id, "cancelled")
+    run.ledger.sweep(id, "cancelled")
+  }
   const ending = Exit.isSuccess(exit) ? exit.value : Loop.interrupted(machine, whyInterrupted(exit.cause))
   const answer = ending.answer === undefined ? undefined : machine.answer.encode(ending.answer)
   const { steps } = machine.state.control

@@ -61,6 +61,15 @@ export const needsPerson: Cause = {
   detail: "a person is needed, and nobody could go on with this agent afterwards",
 }
 
+/** The effects of a ledger: agents that share one share them, whoever ran them. */
+const effectsOf = (ledger: Ledger, events: ReadonlyArray<Recorded>): EffectLedger => {
+  const known = effects.get(ledger) ?? EffectLedger.of(events)
+  effects.set(ledger, known)
+  return known
+}
+
+const effects = new WeakMap<Ledger, EffectLedger>()
+
 /** A run in progress. */
 export class Run {
   readonly log: Observed
@@ -81,7 +90,7 @@ export class Run {
     this.ledger = options.ledger
     this.epoch = options.earlier?.epoch ?? 0
     const events = options.earlier?.events ?? []
-    this.effects = EffectLedger.of(events)
+    this.effects = effectsOf(options.ledger, events)
     for (const recorded of events) this.takeUp(recorded)
     this.log.listen((event) => this.#note(event))
   }
@@ -109,9 +118,13 @@ export class Run {
   }
 
   #note(event: Event): void {
-    if (event._tag === "ApprovalDecided") this.#questions.delete(event.approval)
+    if (event._tag === "ApprovalDecided") {
+      this.#questions.delete(event.approval)
+      this.effects.answered(event)
+    }
     // A call that has ended asks nothing any more.
     if (event._tag === "CallEnded") {
+      this.effects.ended(event)
       for (const one of this.#questions.values()) {
         if (one.agent === event.agent && one.call === event.call) this.#questions.delete(one.approval)
       }
@@ -185,7 +198,10 @@ export class Run {
     return Effect.suspend(() => {
       this.ledger.freeze(account, "cancelled")
       const fiber = this.#fibers.get(account)
-      return fiber === undefined ? Effect.void : Fiber.interrupt(fiber)
+      if (fiber !== undefined) return Fiber.interrupt(fiber)
+      // The root is ended by whoever holds its handle, who has to say how.
+      if (account !== this.ledger.root.id) this.endSuspended(account)
+      return Effect.void
     })
   }
 
@@ -201,6 +217,11 @@ export class Run {
           )
         : Effect.void,
     )
+  }
+
+  /** Lets agents that wait for people stand still by themselves, once what is above them goes on. */
+  standStill(): void {
+    for (const account of this.#suspended.keys()) this.ledger.pause(account, "waits for a person")
   }
 
   /** Lets those look again who wait for a paused account. */

@@ -145,6 +145,8 @@ const CallStarted = Schema.TaggedStruct("CallStarted", {
   effect: Schema.Literals(["read", "write", "irreversible"]),
   /** The key under which its effect counts once. */
   key: Schema.optionalKey(Schema.String),
+  /** Stands for an effect that must not be repeated while nobody knows whether it happened. */
+  mark: Schema.optionalKey(Schema.String),
   /** The account of the child that this call started. */
   child: Schema.optionalKey(Schema.String),
 })
@@ -164,6 +166,8 @@ const CallEnded = Schema.TaggedStruct("CallEnded", {
   message: Schema.optionalKey(Schema.String),
   suggestedAction: Schema.optionalKey(Schema.String),
   retryable: Schema.Boolean,
+  /** True for a failure that ends the run. */
+  fatal: Schema.optionalKey(Schema.Boolean),
   /** False when it was refused before it ran, or answered from the ledger. */
   ran: Schema.Boolean,
   stateChanged: Schema.Boolean,

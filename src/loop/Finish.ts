@@ -58,6 +58,15 @@ export const accept = <A, R>(
     return verified.success.accepted ? { _tag: "Finished", answer, verification: verified.success } : next
   })
 
+/** Whether what an earlier process verified is still what is there. */
+export const stillStands = <A, R>(machine: Machine<A, R>, answer: A): Effect.Effect<boolean, never, R> => {
+  const { verifier, state } = machine
+  const { verified } = state.control
+  if (verifier === undefined || verified === undefined) return Effect.succeed(false)
+  const world = worldOf(verifier, { answer, task: machine.task, state })
+  return Effect.map(world, (now) => boundTo(verified.digestBefore, now) === verified.stateDigest)
+}
+
 /** How often an answer is checked again because the world moved meanwhile. */
 const mostRounds = 3
 
@@ -79,7 +88,7 @@ const verify = <A, R>(
         if (moved && round < mostRounds) continue
         const verification = moved ? unsettled(result.success) : result.success
         span.attributes({ [Names.verifyAccepted]: verification.accepted })
-        const stateDigest = boundTo(machine, before)
+        const stateDigest = boundTo(machine.digest, before)
         machine.record({ _tag: "Verified", agent: machine.agent, step: machine.step, ...verification, stateDigest })
         return Result.succeed(verification)
       }
@@ -87,8 +96,7 @@ const verify = <A, R>(
   )
 
 /** What a verification stands for: the state of the agent and the part of the world that was looked at. */
-const boundTo = <A, R>(machine: Machine<A, R>, world: string): string =>
-  world === "" ? machine.digest : digest(`${machine.digest} ${world}`)
+const boundTo = (state: string, world: string): string => (world === "" ? state : digest(`${state} ${world}`))
 
 /** A digest of the world; one that cannot be taken differs from every other. */
 const worldOf = <A, R>(verifier: Verifier<A, R>, candidate: Candidate<A>): Effect.Effect<string, never, R> =>

@@ -16,11 +16,13 @@ import { finishTool } from "../policy/Answer.ts"
 import type { Proposal } from "../policy/Proposal.ts"
 import * as Names from "../telemetry/Names.ts"
 import * as Trace from "../telemetry/Trace.ts"
+import type { Turn } from "../state/State.ts"
 import type { CallResult } from "../tool/CallResult.ts"
+import { stopAndRequestHuman } from "../tool/ToolError.ts"
 import { asksForPerson, endOpen, execute, refuseAll } from "../tool/Executor.ts"
 import type { Verification } from "../verify/Verifier.ts"
 import { type Decided, decide, type Finished, isPast, next, stop, type Stop } from "./Decide.ts"
-import { accept, decodeAnswer, finish } from "./Finish.ts"
+import { accept, decodeAnswer, finish, stillStands } from "./Finish.ts"
 import { unusableInARow } from "./Guard.ts"
 import { Machine, type Options, type Remains } from "./Machine.ts"
 import * as Record from "./Record.ts"
@@ -185,23 +187,39 @@ const goOn = <A, R>(machine: Machine<A, R>): Effect.Effect<Passed<A>, never, R> 
       return stop(control.stopping.reason, control.stopping.detail, control.stopping.short)
     const turn = session.turns.at(-1)
     if (turn === undefined) return next
+    const ended = stopIn(turn)
+    if (ended !== undefined) return ended
     const open = machine.openCalls
     if (open.length > 0) {
       return yield* inStep(machine, (span) =>
         Effect.uninterruptibleMask((restore) => runCalls(machine, open, { span, restore })),
       )
     }
-    const judged = control.verified?.step === turn.step && !control.verified.accepted
-    if (turn.kind !== "finish" || judged) return next
+    const judged = control.verified?.step === turn.step ? control.verified : undefined
+    if (turn.kind !== "finish" || judged?.accepted === false) return next
     const decoded = yield* Effect.result(machine.answer.decode(turn.answer))
-    return Result.isFailure(decoded) ? next : yield* inStep(machine, () => accept(machine, decoded.success, turn.text))
+    if (Result.isFailure(decoded)) return next
+    const { success: answer } = decoded
+    if (judged !== undefined && (yield* stillStands(machine, answer))) {
+      return { _tag: "Finished", answer, verification: judged }
+    }
+    return yield* inStep(machine, () => accept(machine, answer, turn.text))
   })
+
+/** What ends the run among the results that an earlier process recorded without saying so. */
+const stopIn = ({ observations }: Turn): Stop | undefined => {
+  const fatal = observations.find(({ error }) => error?.fatal === true)
+  if (fatal !== undefined) return stop("tool_error", `${fatal.tool}: ${fatal.error?.message ?? ""}`)
+  const blocked = observations.find(({ error }) => error?.suggestedAction === stopAndRequestHuman)
+  return blocked === undefined ? undefined : stop("blocked", `${blocked.tool}: ${blocked.error?.message ?? ""}`)
+}
 
 /** The best answer of an earlier process, and what was said last. */
 const remainsOf = <A, R>(machine: Machine<A, R>): Effect.Effect<Remains<A>> => {
   const { turns } = machine.state.session
   const last = turns.at(-1)
-  const closing = last?.purpose === "wrap_up" ? { text: last.text } : {}
+  const written = last?.answer === undefined ? undefined : JSON.stringify(last.answer)
+  const closing = last?.purpose === "wrap_up" ? { text: last.text ?? written } : {}
   const turn = turns.findLast((one) => one.kind === "finish")
   if (turn === undefined) return Effect.succeed({ ...machine.remains, ...closing })
   return Effect.map(Effect.result(machine.answer.decode(turn.answer)), (decoded) => ({

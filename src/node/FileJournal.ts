@@ -67,7 +67,8 @@ export const make = (options: Options): Journal => ({
     Effect.gen(function* () {
       const paths = pathsOf(options.directory, run)
       yield* attempt(paths.log, () => fs.mkdirSync(options.directory, { recursive: true }))
-      if (fs.existsSync(paths.log)) return yield* Effect.fail(nameTaken(paths.log))
+      // A process may have died before it wrote the first line: then there is no run of that name.
+      if (fs.existsSync(paths.log) && wholeLines(paths.log).bytes > 0) return yield* Effect.fail(nameTaken(paths.log))
       return yield* openLog(options, run, { firstSeq: 0, kept: new Set() })
     }),
   reopen: (run) =>
@@ -154,7 +155,14 @@ interface From {
 }
 
 const openLog = (options: Options, run: string, from: From): Effect.Effect<Log, JournalError, Scope.Scope> =>
-  Effect.andThen(locked(pathsOf(options.directory, run)), opened(options, run, from))
+  Effect.gen(function* () {
+    const paths = pathsOf(options.directory, run)
+    yield* locked(paths)
+    yield* attempt(paths.log, () => {
+      for (const file of [paths.log, paths.content]) if (fs.existsSync(file)) fs.truncateSync(file)
+    })
+    return yield* opened(options, run, from)
+  })
 
 const locked = ({ lock: file, log }: Paths): Effect.Effect<void, JournalError, Scope.Scope> =>
   Effect.acquireRelease(
@@ -186,9 +194,12 @@ const opened = (options: Options, run: string, from: From): Effect.Effect<Log, J
   }
   return Effect.acquireRelease(files, (to) =>
     Effect.sync(() => {
-      write(to)
-      to.log.close()
-      to.store.close()
+      try {
+        write(to)
+      } finally {
+        to.log.close()
+        to.store.close()
+      }
     }),
   ).pipe(
     Effect.flatMap((to) => {

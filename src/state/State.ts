@@ -49,6 +49,8 @@ export interface ObservedError {
   readonly message: string
   readonly retryable: boolean
   readonly suggestedAction: string | undefined
+  /** True where it ends the run. */
+  readonly fatal: boolean
 }
 
 /**
@@ -128,7 +130,9 @@ export interface Control {
         readonly rules: ReadonlyArray<Rule>
         readonly evidence: ReadonlyArray<Evidence>
         readonly step: number
+        /** What it was bound to, and the digest of the state before it. */
         readonly stateDigest: string
+        readonly digestBefore: string
       }
     | undefined
   /** True once something from outside was seen: from then on irreversible tools need approval. */
@@ -138,7 +142,16 @@ export interface Control {
   /** What was asked of people, by the id of the question. */
   readonly waits: ReadonlyMap<string, Wait>
   /** Calls that started and have no result, with the number of attempts. */
-  readonly started: ReadonlyMap<string, { readonly attempts: number; readonly child: string | undefined }>
+  readonly started: ReadonlyMap<string, Begun>
+}
+
+/** A call that started and has no result. */
+export interface Begun {
+  readonly attempts: number
+  /** The account of the child it started. */
+  readonly child: string | undefined
+  /** Stands for its effect, where that must not be repeated. */
+  readonly mark: string | undefined
 }
 
 type Mutable<A> = { -readonly [K in keyof A]: A[K] }
@@ -163,7 +176,7 @@ export class Fold {
   #version = 0
   readonly #retries = new Map<string, number>()
   readonly #waits = new Map<string, Wait>()
-  readonly #started = new Map<string, { readonly attempts: number; readonly child: string | undefined }>()
+  readonly #started = new Map<string, Begun>()
   readonly #control: Mutable<Control> = {
     steps: 0,
     stopping: undefined,
@@ -213,6 +226,7 @@ export class Fold {
   /** Takes in one event; events of other agents and of the budget change nothing here. */
   apply(event: Event, atMillis: number): void {
     if (!("agent" in event) || event.agent !== this.#agent) return
+    const digestBefore = event._tag === "Verified" ? this.digest : ""
     const essence = essenceOf(event)
     if (essence !== undefined) this.#undigested.push(essence)
     switch (event._tag) {
@@ -238,7 +252,7 @@ export class Fold {
       case "ApprovalDecided":
         return this.#waited(event)
       case "Verified":
-        return this.#verified(event)
+        return this.#verified(event, digestBefore)
       case "Stopping":
         this.#control.stopping ??= { reason: event.reason, short: event.short, detail: event.detail }
         return
@@ -273,7 +287,7 @@ export class Fold {
 
   #callStarted(event: EventOf<"CallStarted">): void {
     const { call, tool, child } = event
-    this.#started.set(call, { attempts: event.attempt, child })
+    this.#started.set(call, { attempts: event.attempt, child, mark: event.mark })
     if (child === undefined) return
     const params = this.#turns.at(-1)?.observations.find((one) => one.call === call)?.params
     const { task = "" } = (params ?? {}) as { readonly task?: string }
@@ -345,9 +359,9 @@ export class Fold {
     if (wait !== undefined) this.#waits.set(event.approval, { ...wait, decision: event })
   }
 
-  #verified(event: EventOf<"Verified">): void {
+  #verified(event: EventOf<"Verified">, digestBefore: string): void {
     const { accepted, rules, evidence, step, stateDigest } = event
-    this.#control.verified = { accepted, rules, evidence, step, stateDigest }
+    this.#control.verified = { accepted, rules, evidence, step, stateDigest, digestBefore }
     if (!accepted) this.#turns.at(-1)?.feedback.push(rejection(rules))
   }
 }
@@ -373,6 +387,7 @@ const errorOf = (event: EventOf<"CallEnded">): ObservedError => ({
   message: event.message ?? "",
   retryable: event.retryable,
   suggestedAction: event.suggestedAction,
+  fatal: event.fatal ?? false,
 })
 
 const rejection = (rules: ReadonlyArray<Rule>): string =>

@@ -3,7 +3,7 @@
  * the other calls leave.
  */
 import * as Result from "effect/Result"
-import { describe, type Ledger, type Refusal } from "../budget/Budget.ts"
+import { describe, type Hold, type Ledger, type Refusal } from "../budget/Budget.ts"
 import type { Call } from "../event/Event.ts"
 import { refused } from "./CallResult.ts"
 import { inEpoch } from "./Epoch.ts"
@@ -23,7 +23,9 @@ export const admitAll = (setting: Setting, prepared: ReadonlyArray<Prepared>): R
     else admitted.set(call.call, hold(setting, one))
   }
   if (tasks.length === 0) return prepared.map((one) => admitted.get(one.call.call)!)
+  const room = keepRoom(setting, prepared)
   const opened = setting.delegate.openAll(tasks.map(({ call, task }) => ({ call: call.call, tool: call.tool, task })))
+  for (const one of room) Result.getOrThrow(ledger.void(one))
   tasks.forEach(({ call }, index) => {
     const result = opened[index]!
     admitted.set(
@@ -34,6 +36,20 @@ export const admitAll = (setting: Setting, prepared: ReadonlyArray<Prepared>): R
     )
   })
   return prepared.map((one) => admitted.get(one.call.call)!)
+}
+
+/** Holds, while children are carved, what calls will need that stand still now. */
+const keepRoom = (setting: Setting, prepared: ReadonlyArray<Prepared>): ReadonlyArray<Hold> => {
+  const { ledger, account } = setting.purse
+  return prepared.flatMap((one) => {
+    if (one._tag !== "Waiting" && one._tag !== "Later") return []
+    const money = setting.tools.get(one.call.tool)?.contract.costNanoUsd ?? 0
+    const id = inEpoch(`${one.call.call}/room`, setting.epoch)
+    return Result.getOrElse(
+      Result.map(ledger.hold({ account, id }, "explore", { toolCalls: 1, money }), (hold) => [hold]),
+      () => [],
+    )
+  })
 }
 
 /** Whether one more call fits beside the starts of children that are already admitted. */

@@ -138,6 +138,7 @@ const start = (at: Attempt, hold: Hold): Effect.Effect<Ending | Tried> =>
       version: contract.version,
       effect: contract.effect,
       ...(ready.key === undefined ? {} : { key: ready.key }),
+      ...(isRepeatable(ready) ? {} : { mark: markOf(ready) }),
     })
     const millis = contract.timeoutMillis
     const message = `no result within ${Math.min(millis, leftOf(at) ?? Infinity)} ms`
@@ -195,6 +196,9 @@ type Next = Ending | Unknown | Again
 
 const again: Again = { _tag: "Again" }
 
+/** Stands for the effect of a call: its key, or else tool, version and arguments. */
+export const markOf = ({ key, print }: Ready): string => key ?? print()
+
 /** Whether a second run of the call does no more than one. */
 export const isRepeatable = ({ runnable: { contract } }: Ready): boolean =>
   contract.effect === "read" || (contract.effect === "write" && contract.idempotency !== "none")
@@ -211,8 +215,8 @@ const whatNext = (at: Attempt, failure: ToolFailure): Effect.Effect<Next> => {
 /** Interrupted while its effect may have happened. */
 const cancelledAt = ({ setting, ready }: Attempt): Extract<Ending, { _tag: "Failed" }> => {
   if (isRepeatable(ready)) return failed(cancelledReason)
-  setting.effects.unknown(ready.print())
-  return failed(cancelledReason, ready.print())
+  setting.effects.unknown(markOf(ready))
+  return failed(cancelledReason, markOf(ready))
 }
 
 const triesLeft = ({ setting, ready: { runnable, call } }: Attempt): number =>
@@ -238,8 +242,8 @@ const findOut = (at: Attempt, failure: ToolFailure): Effect.Effect<Next> =>
         return failed({ ...failure, message: `${failure.message}; it did not happen` })
       case "Unknown": {
         if (contract.whenUncertain === "ask") return ask(at, failure)
-        setting.effects.unknown(ready.print())
-        return failed({ ...failure, suggestedAction: "find_out_before_repeating" }, ready.print())
+        setting.effects.unknown(markOf(ready))
+        return failed({ ...failure, suggestedAction: "find_out_before_repeating" }, markOf(ready))
       }
     }
   })
@@ -266,7 +270,7 @@ const ask = (at: Attempt, failure: ToolFailure): Next => {
   const standing = Approval.standing(setting.state, subjectOf(at), "uncertain")
   switch (standing._tag) {
     case "Open":
-      setting.effects.asked(ready.print(), standing.approval)
+      setting.effects.asked(placeOf(at), markOf(ready), standing.approval)
       return { _tag: "Unknown", approval: standing.approval }
     case "Decided":
       return answered(at, standing.decision)
@@ -274,7 +278,7 @@ const ask = (at: Attempt, failure: ToolFailure): Next => {
       const reason = `nobody knows whether it happened (${failure.code})`
       const asked = Approval.question(setting.state, subjectOf(at), { kind: "uncertain", reason, step: setting.step })
       setting.record(asked)
-      setting.effects.asked(ready.print(), asked.approval)
+      setting.effects.asked(placeOf(at), markOf(ready), asked.approval)
       return { _tag: "Unknown", approval: asked.approval }
     }
   }

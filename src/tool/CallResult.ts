@@ -97,6 +97,7 @@ export const end = (place: Place, call: Call, ended: Refused | Ending): CallResu
     outcome: failure === undefined ? "ok" : "error",
     ...(failure === undefined ? {} : saidOf(failure)),
     retryable: failure?.class === "transient",
+    ...(failure?.class === "fatal" ? { fatal: true } : {}),
     ran,
     stateChanged: ended._tag === "Ok" && ended.of.stateChanged,
     ...factsOf(ended),

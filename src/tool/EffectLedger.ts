@@ -7,7 +7,7 @@ import * as Effect from "effect/Effect"
 import type { Restore } from "./Setting.ts"
 import type { Content } from "../event/Content.ts"
 import { digest } from "../event/Content.ts"
-import type { Event, Recorded, Resource } from "../event/Event.ts"
+import type { Event, EventOf, Recorded, Resource } from "../event/Event.ts"
 
 /** The result that stands for an effect. */
 export interface Receipt {
@@ -22,11 +22,14 @@ export type Claim = { readonly _tag: "Done"; readonly receipt: Receipt } | { rea
 
 const claimed: Claim = { _tag: "Claimed" }
 
-/** The effects of one run, over all its agents. */
+/** The effects of one run, over all its agents. Effects that must not be repeated go by their mark. */
 export class EffectLedger {
   readonly #receipts = new Map<string, Receipt>()
   readonly #uncertain = new Set<string>()
-  readonly #asked = new Map<string, string>()
+  /** Effects that began and have no result, by the call that began them. */
+  readonly #begun = new Map<string, string>()
+  /** Questions about effects, by the call that asked. */
+  readonly #asked = new Map<string, { readonly mark: string; readonly approval: string }>()
   readonly #running = new Map<string, Deferred.Deferred<void>>()
 
   /** Takes up what a journal says: the effects of an earlier process. */
@@ -34,13 +37,32 @@ export class EffectLedger {
     const ledger = new EffectLedger()
     const keys = new Map<string, string>()
     for (const { event } of events) {
-      if (event._tag === "CallStarted" && event.key !== undefined) keys.set(idOf(event), event.key)
+      if (event._tag === "CallStarted") {
+        if (event.key !== undefined) keys.set(idOf(event), event.key)
+        if (event.mark !== undefined) ledger.#begun.set(idOf(event), event.mark)
+      }
+      const mark =
+        event._tag === "ApprovalRequested" && event.kind === "uncertain" ? ledger.#begun.get(idOf(event)) : undefined
+      if (event._tag === "ApprovalRequested" && mark !== undefined) ledger.asked(event, mark, event.approval)
+      if (event._tag === "ApprovalDecided") ledger.answered(event)
       if (event._tag !== "CallEnded") continue
-      if (event.uncertain !== undefined) ledger.#uncertain.add(event.uncertain)
+      ledger.ended(event)
       const key = keys.get(idOf(event))
       if (key !== undefined && event.outcome === "ok") ledger.finished(key, receiptOf(event))
     }
     return ledger
+  }
+
+  /** A question has its answer: nobody waits for it any more. */
+  answered(question: { readonly agent: string; readonly call: string }): void {
+    this.#asked.delete(idOf(question))
+  }
+
+  /** A call has its result: what it had begun is settled, or nobody will know any more what became of it. */
+  ended(event: EventOf<"CallEnded">): void {
+    this.#begun.delete(idOf(event))
+    this.#asked.delete(idOf(event))
+    if (event.uncertain !== undefined) this.#uncertain.add(event.uncertain)
   }
 
   receipt(key: string): Receipt | undefined {
@@ -73,21 +95,22 @@ export class EffectLedger {
     this.#receipts.set(key, receipt)
   }
 
-  isUncertain(print: string): boolean {
-    return this.#uncertain.has(print)
+  /** Whether an effect may have happened, and nobody knows. */
+  isUncertain(mark: string): boolean {
+    return this.#uncertain.has(mark) || [...this.#begun.values()].includes(mark)
   }
 
-  unknown(print: string): void {
-    this.#uncertain.add(print)
+  unknown(mark: string): void {
+    this.#uncertain.add(mark)
   }
 
   /** A person was asked whether a call had its effect: one like it waits for the same answer. */
-  asked(print: string, approval: string): void {
-    this.#asked.set(print, approval)
+  asked(by: { readonly agent: string; readonly call: string }, mark: string, approval: string): void {
+    this.#asked.set(idOf(by), { mark, approval })
   }
 
-  questionAbout(print: string): string | undefined {
-    return this.#asked.get(print)
+  questionAbout(mark: string): string | undefined {
+    return [...this.#asked.values()].find((one) => one.mark === mark)?.approval
   }
 }
 

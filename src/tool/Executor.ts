@@ -17,7 +17,7 @@ import * as Names from "../telemetry/Names.ts"
 import type * as Trace from "../telemetry/Trace.ts"
 import { admitAll } from "./Admit.ts"
 import { endIn, giveBack, inSpan } from "./Batch.ts"
-import { fileReceipt, isRepeatable, runAttempts, settleBegun, tooLate, type Unknown } from "./Attempts.ts"
+import { fileReceipt, isRepeatable, markOf, runAttempts, settleBegun, tooLate, type Unknown } from "./Attempts.ts"
 import {
   type CallResult,
   cancelledReason,
@@ -29,7 +29,6 @@ import {
   refused,
 } from "./CallResult.ts"
 import { runChild } from "./RunChild.ts"
-import { meant, printOf } from "./EffectLedger.ts"
 import { preconditions, prepareAll, stillUncertain } from "./Prepare.ts"
 import type { Admitted, Batch, Concurrency, Prepared, Restore, Setting } from "./Setting.ts"
 import { stopAndRequestHuman } from "./ToolError.ts"
@@ -112,14 +111,9 @@ export const endOpen = (setting: Setting, calls: ReadonlyArray<Call>, reason: To
 }
 
 /** The end of a call without a result: one that had begun may have had its effect. */
-const withoutResult = (setting: Setting, call: Call, reason: ToolFailure): Refused | Ending =>
-  setting.state.control.started.has(call.call) ? failed(reason, uncertainOf(setting, call)) : refused(call, reason)
-
-/** Stands for the effect of a call of which nobody knows whether it happened. */
-const uncertainOf = (setting: Setting, call: Call): string | undefined => {
-  const contract = setting.tools.get(call.tool)?.contract
-  if (contract === undefined || contract.effect === "read" || contract.idempotency !== "none") return undefined
-  return printOf(call.tool, contract.version, meant(Content.toJson(call.params), contract.volatile))
+const withoutResult = ({ state }: Setting, call: Call, reason: ToolFailure): Refused | Ending => {
+  const begun = state.control.started.get(call.call)
+  return begun === undefined ? refused(call, reason) : failed(reason, begun.mark)
 }
 
 /** Refuses calls without running them, each with its result. */
@@ -256,7 +250,7 @@ const toEnd = (batch: Batch, one: OfTool, restore: Restore): Effect.Effect<Ended
   giveBack(batch, one)
   // What had begun in an earlier process may have had its effect, and may not be finished any more.
   return Effect.succeed(
-    one.begun ? failed(tooLate, isRepeatable(one) ? undefined : one.print()) : refused(one.call, tooLate),
+    one.begun ? failed(tooLate, isRepeatable(one) ? undefined : markOf(one)) : refused(one.call, tooLate),
   )
 }
 
@@ -278,9 +272,9 @@ const effectToEnd = (batch: Batch, one: OfTool, restore: Restore): Effect.Effect
 /** A call like it in the same reply may have come to nothing that anybody knows of. */
 const standsInTheWay = ({ effects }: Setting, one: OfTool): Ended | undefined => {
   if (isRepeatable(one)) return undefined
-  const approval = effects.questionAbout(one.print())
+  const approval = effects.questionAbout(markOf(one))
   if (approval !== undefined) return { _tag: "Unknown", approval }
-  return effects.isUncertain(one.print()) ? refused(one.call, stillUncertain) : undefined
+  return effects.isUncertain(markOf(one)) ? refused(one.call, stillUncertain) : undefined
 }
 
 /** The calls before it in the same reply may have changed what its preconditions look at. */
@@ -297,6 +291,7 @@ const stillHolds = (one: OfTool, restore: Restore): Effect.Effect<Refused | unde
  * later; else it was cancelled, or comes after a failure that ends the run.
  */
 const endUnstarted = (batch: Batch, admitted: ReadonlyArray<Admitted>, completed: boolean): Effect.Effect<void> => {
+  if (completed) endClosed(batch, admitted)
   const standsStill = completed && batch.waiting.size > 0
   const isOpen = (one: Admitted) => !batch.results.has(one.call.call) && !batch.waiting.has(one.call.call)
   return Effect.forEach(
@@ -317,21 +312,36 @@ const endUnstarted = (batch: Batch, admitted: ReadonlyArray<Admitted>, completed
   )
 }
 
+/** A child that stood still may have been ended meanwhile: then nobody waits for it. */
+const endClosed = (batch: Batch, admitted: ReadonlyArray<Admitted>): void => {
+  const { ledger } = batch.setting.purse
+  for (const one of admitted) {
+    if (one._tag !== "Child" || !batch.waiting.has(one.call.call)) continue
+    const { account } = one.child
+    if (ledger.account(account).state !== "Closed") continue
+    batch.waiting.delete(one.call.call)
+    endIn(batch, one.call, { ...failed({ code: "ESTOPPED", message: "the agent was cancelled" }), child: account })
+  }
+}
+
 /** A twin has the result of the call it stands for, and waits where that one waits. */
 const endTwin = (batch: Batch, { call, of }: Extract<Admitted, { _tag: "Twin" }>): void => {
-  const first = batch.results.get(of)
-  if (first === undefined) {
+  const first = batch.setting.state.session.turns.at(-1)?.observations.find((one) => one.call === of)
+  if (first === undefined || first.outcome === "pending") {
     batch.waiting.set(call.call, batch.waiting.get(of) ?? [])
     return
   }
-  const observed = batch.setting.state.session.turns.at(-1)?.observations.find((one) => one.call === of)
-  const receipt = {
-    call: `${batch.setting.agent} ${of}`,
-    result: observed?.result === undefined ? undefined : Content.fromJson(observed.data ?? null),
-    resources: observed?.resources ?? [],
-    untrusted: observed?.untrusted ?? false,
+  if (first.error !== undefined) {
+    const { code, message } = first.error
+    endIn(batch, call, refused(call, { code, message }))
+    return
   }
-  endIn(batch, call, first.failure === undefined ? { _tag: "Replayed", receipt } : refused(call, first.failure))
+  const { resources, untrusted } = first
+  const result = Content.fromJson(first.data ?? null)
+  endIn(batch, call, {
+    _tag: "Replayed",
+    receipt: { call: `${batch.setting.agent} ${of}`, result, resources, untrusted },
+  })
 }
 
 /** Whether a result asks for a person: then nothing goes on without one. */

@@ -8,7 +8,7 @@ import * as Result from "effect/Result"
 import * as Content from "../event/Content.ts"
 import type { Call } from "../event/Event.ts"
 import * as Approval from "./Approval.ts"
-import { isRepeatable } from "./Attempts.ts"
+import { isRepeatable, markOf } from "./Attempts.ts"
 import { refused } from "./CallResult.ts"
 import { meant, printOf } from "./EffectLedger.ts"
 import type { Permission } from "./Permission.ts"
@@ -19,9 +19,9 @@ import { messageOf, messageOfCause, type ToolFailure } from "./ToolSet.ts"
 /** Prepares the calls of one reply, in order. From the first that stands still on, the others wait behind it. */
 export const prepareAll = (setting: Setting, calls: ReadonlyArray<Call>): Effect.Effect<ReadonlyArray<Prepared>> =>
   calls.length === 1
-    ? Effect.map(prepare(setting, calls[0]!), (one) => [one])
+    ? Effect.map(twinOf(setting, calls[0]!) ?? prepare(setting, calls[0]!), (one) => [one])
     : Effect.map(
-        Effect.forEach(calls, (call) => twinOf(call, calls) ?? prepare(setting, call)),
+        Effect.forEach(calls, (call) => twinOf(setting, call) ?? prepare(setting, call)),
         behindOneThatWaits,
       )
 
@@ -38,11 +38,12 @@ const mayChange = (one: Prepared): boolean => {
 }
 
 /** One id of the provider twice in one reply: with the same arguments it is one call, with others it is none. */
-const twinOf = (call: Call, calls: ReadonlyArray<Call>): Effect.Effect<Prepared> | undefined => {
+const twinOf = ({ state }: Setting, call: Call): Effect.Effect<Prepared> | undefined => {
   if (call.providerId === "") return undefined
-  const first = calls.find((one) => one.providerId === call.providerId)
+  // Also one that has its result already: an earlier process may have come that far.
+  const first = state.session.turns.at(-1)?.observations.find((one) => one.providerId === call.providerId)
   if (first === undefined || first.call === call.call) return undefined
-  if (first.tool === call.tool && first.params.hash === call.params.hash) {
+  if (first.tool === call.tool && first.paramsHash === call.params.hash) {
     return Effect.succeed({ _tag: "Twin", call, of: first.call })
   }
   const message = "the id of this call was used for another call of the same reply"
@@ -93,13 +94,17 @@ const rawOf = (params: unknown): unknown =>
 
 const prepareChild = (setting: Setting, call: Call, params: unknown): Effect.Effect<Prepared> => {
   const account = setting.state.control.started.get(call.call)?.child
-  if (account !== undefined) {
-    return Effect.succeed({ _tag: "Started", call, child: setting.delegate.goOn(call.tool, account) })
-  }
   return setting.delegate.decode(call.tool, params).pipe(
     Effect.match({
       onFailure: (failure): Prepared => refused(call, failure),
-      onSuccess: (task): Prepared => ({ _tag: "Task", call, task }),
+      onSuccess: (task): Prepared =>
+        account === undefined
+          ? { _tag: "Task", call, task }
+          : {
+              _tag: "Started",
+              call,
+              child: setting.delegate.goOn({ call: call.call, tool: call.tool, task }, account),
+            },
     }),
   )
 }
@@ -116,13 +121,21 @@ const checkAll = (setting: Setting, ready: Ready, raw: unknown): Effect.Effect<P
     const asks = yield* permission(setting, ready, raw)
     // A call that began in an earlier process passed all of this then; what became of it is asked when it runs.
     if (ready.begun) return ready
-    if (!isRepeatable(ready) && setting.effects.isUncertain(ready.print())) return yield* Effect.fail(stillUncertain)
+    if (!isRepeatable(ready) && !isSettledBefore(setting, ready)) {
+      const approval = setting.effects.questionAbout(markOf(ready))
+      if (approval !== undefined) return { _tag: "Waiting", call: ready.call, approval }
+      if (setting.effects.isUncertain(markOf(ready))) return yield* Effect.fail(stillUncertain)
+    }
     const receipt = ready.key === undefined ? undefined : setting.effects.receipt(ready.key)
     if (receipt !== undefined) return { _tag: "Replay", call: ready.call, receipt }
     yield* preconditions(ready)
     const reason = asks ?? (yield* reasonToAsk(setting, ready))
     return reason === undefined ? ready : yield* approved(setting, ready, { raw, reason })
   })
+
+/** A call before it in the same reply began the same effect, and is cleared up first. */
+const isSettledBefore = ({ state }: Setting, ready: Ready): boolean =>
+  [...state.control.started.values()].some(({ mark }) => mark === markOf(ready))
 
 export const stillUncertain: ToolFailure = {
   code: "EUNCERTAIN",

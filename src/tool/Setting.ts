@@ -61,7 +61,7 @@ export interface Delegate {
   /** Carves accounts for a batch, at once; each is either open or refused. */
   readonly openAll: (batch: ReadonlyArray<ChildCall>) => ReadonlyArray<Result.Result<OpenedChild, Refusal>>
   /** A child that an earlier process started. */
-  readonly goOn: (tool: string, account: string) => OpenedChild
+  readonly goOn: (call: ChildCall, account: string) => OpenedChild
   /** Ends the children that stand still, because their parent ends. */
   readonly endSuspended: () => void
 }

@@ -11,21 +11,44 @@ export interface Appender {
   readonly close: () => void
 }
 
+/**
+ * Lines are written whole or not at all: after a write that failed the file is cut back to what it was, and every further
+ * write fails the same way, since what came after a line that is missing would be worth nothing.
+ */
 export const appender = (file: string, fsync: boolean): Appender => {
   const descriptor = fs.openSync(file, "a")
   let lines: Array<string> = []
+  let size = fs.fstatSync(descriptor).size
+  let failure: Error | undefined
   return {
     add: (line) => {
       lines.push(line)
     },
     write: () => {
+      if (failure !== undefined) throw failure
       if (lines.length === 0) return
-      const text = `${lines.join("\n")}\n`
+      const bytes = Buffer.from(`${lines.join("\n")}\n`)
+      try {
+        writeAll(descriptor, bytes)
+        if (fsync) fs.fsyncSync(descriptor)
+      } catch (error) {
+        failure = error instanceof Error ? error : new Error(String(error))
+        cutBack(descriptor, size)
+        throw error
+      }
+      size += bytes.length
       lines = []
-      writeAll(descriptor, Buffer.from(text))
-      if (fsync) fs.fsyncSync(descriptor)
     },
     close: () => fs.closeSync(descriptor),
+  }
+}
+
+/** A file that cannot even be cut back has half a line at its end, which is left out when it is read. */
+const cutBack = (descriptor: number, size: number): void => {
+  try {
+    fs.ftruncateSync(descriptor, size)
+  } catch {
+    return
   }
 }
 

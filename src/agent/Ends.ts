@@ -25,8 +25,11 @@ export const endAgents = (run: Run, account: string, reason: StopReason): void =
   const { steps } = control
   for (const { call, tool } of session.turns.at(-1)?.observations.filter((one) => one.outcome === "pending") ?? []) {
     const ended = { outcome: "error", code: "ECANCELLED", message: "nobody goes on with the run" } as const
-    const rest = { retryable: false, ran: control.started.has(call), stateChanged: false }
-    record({ _tag: "CallEnded", agent: account, step: steps, call, tool, ...ended, ...rest })
+    const begun = control.started.get(call)
+    const rest = { retryable: false, ran: begun !== undefined, stateChanged: false }
+    // Nobody will find out any more whether it had its effect.
+    const uncertain = begun?.mark === undefined ? {} : { uncertain: begun.mark }
+    record({ _tag: "CallEnded", agent: account, step: steps, call, tool, ...ended, ...rest, ...uncertain })
   }
   if (control.stopping === undefined) {
     record({ _tag: "Stopping", agent: account, step: steps, reason, short: [], detail: "nobody goes on with the run" })

@@ -36,12 +36,7 @@ export type Startup = { readonly [Program in keyof typeof programs]: number }
 /** Builds into `folder` and starts every program in turn; a sentence where that cannot be done. */
 export const startup = async (folder: string, rounds: Rounds): Promise<Startup | string> => {
   const out = path.join(folder, "dist")
-  const lean = ["--declaration", "false", "--declarationMap", "false", "--sourceMap", "false"]
-  const tsc = path.join(root, "node_modules/typescript/bin/tsc")
-  const built = spawnSync(process.execPath, [tsc, "-p", "src", "--outDir", out, ...lean], {
-    cwd: root,
-    encoding: "utf8",
-  })
+  const built = spawnSync(process.execPath, ["test/house/build.ts", "--out", out], { cwd: root, encoding: "utf8" })
   if (!fs.existsSync(path.join(out, "index.js"))) return `src was not built: ${built.stdout}${built.stderr}`
   fs.writeFileSync(path.join(folder, "package.json"), JSON.stringify({ type: "module" }))
   fs.symlinkSync(path.join(root, "node_modules"), path.join(folder, "node_modules"))

@@ -63,13 +63,16 @@ const contents = (files: ReadonlyArray<string>): string => {
   )
   const missing = ["package.json", "README.md", "LICENSE", ...built].filter((file) => !files.includes(file))
   const alien = files.filter((file) => !/^(package\.json|README\.md|LICENSE|dist\/.+|src\/.+)$/.test(file))
-  const strays = files.filter((file) => file.startsWith("dist/") && !exists(sourceOf(file)))
+  const strays = files.filter((file) => file.startsWith("dist/") && !isChunk(file) && !exists(sourceOf(file)))
   return [
     ...missing.map((file) => `misses ${file}`),
     ...alien.map((file) => `has ${file}`),
     ...strays.map((file) => `has ${file} without its source`),
   ].join("\n")
 }
+
+/** What the built doors and commands share. */
+const isChunk = (file: string): boolean => /^dist\/chunks\/[^/]+\.js(\.map)?$/.test(file)
 
 const sourceOf = (file: string): string => file.replace(/^dist\//, "src/").replace(/(\.d\.ts|\.js)(\.map)?$/, ".ts")
 
@@ -78,7 +81,6 @@ type Packed = [{ readonly filename: string; readonly files: ReadonlyArray<{ read
 
 /** Builds from nothing and packs into `folder`; the path of the tarball, or `undefined`. */
 const pack = (folder: string): string | undefined => {
-  fs.rmSync(path.join(root, "dist"), { recursive: true, force: true })
   if (!check("builds", run(root, "npm", "run", "build").trouble)) return undefined
   const packed = run(root, "npm", "pack", "--json", "--ignore-scripts", "--pack-destination", folder)
   if (!check("packs", packed.trouble)) return undefined

@@ -25,7 +25,8 @@ export const exists = (file: string): boolean => fs.existsSync(path.join(root, f
 interface Manifest {
   readonly name: string
   readonly version: string
-  readonly exports: Readonly<Record<string, unknown>>
+  readonly exports: Readonly<Record<string, { readonly default: string }>>
+  readonly bin: Readonly<Record<string, string>>
   readonly dependencies?: Readonly<Record<string, string>>
   readonly devDependencies: Readonly<Record<string, string>>
   readonly peerDependencies: Readonly<Record<string, string>>

@@ -15,6 +15,7 @@ import { recordable } from "../policy/Proposal.ts"
 import type { Verification } from "../verify/Verifier.ts"
 import { within } from "../tool/Bounded.ts"
 import { inEpoch } from "../tool/Epoch.ts"
+import { andThen, isDone } from "../tool/Immediate.ts"
 import type { Machine } from "./Machine.ts"
 import { spend, Unwritten, whileOpen } from "./Spend.ts"
 
@@ -99,14 +100,15 @@ const tryOnce = <A, R>(
   purpose: Purpose,
   terms: Omit<Terms, "moneyIsCapped"> & { readonly reserve: Budget.Reserve },
 ): Effect.Effect<Decided | Stop | Failed, never, R> =>
-  asked(() => comingOf(machine, purpose, terms)).pipe(
-    Effect.flatMap((coming) =>
-      Effect.flatMap(
+  andThen(
+    asked(() => comingOf(machine, purpose, terms)),
+    (coming) =>
+      andThen(
         keepAnswerable(machine, terms.reserve, coming),
         (cannotAnswer): Effect.Effect<Decided | Stop | Failed, Budget.BudgetError | PolicyBroken, R> =>
           cannotAnswer === undefined ? attemptOf(machine, purpose, { ...terms, coming }) : Effect.succeed(cannotAnswer),
       ),
-    ),
+  ).pipe(
     Effect.catch((error): Effect.Effect<Stop | Failed> => {
       switch (error._tag) {
         case "Unpriced":
@@ -140,11 +142,11 @@ const comingOf = <A, R>(
   const { purse, policy } = machine
   const view = machine.view(purpose)
   const moneyIsCapped = purse.ledger.account(purse.account).caps.money
-  return Effect.flatMap(policy.attempt(view, { ...terms, moneyIsCapped }), (attempt) => {
-    return purpose === "explore" && machine.settings.wrapUp
-      ? Effect.map(policy.wrapUpNeeds(view), (needs): Coming<R> => ({ attempt, needs }))
-      : Effect.succeed<Coming<R>>({ attempt, needs: {} })
-  })
+  return andThen(policy.attempt(view, { ...terms, moneyIsCapped }), (attempt) =>
+    purpose === "explore" && machine.settings.wrapUp
+      ? andThen(policy.wrapUpNeeds(view), (needs) => Effect.succeed<Coming<R>>({ attempt, needs }))
+      : Effect.succeed<Coming<R>>({ attempt, needs: {} }),
+  )
 }
 
 /** A policy, or the model behind it, that breaks down; what it held is booked. */
@@ -153,12 +155,17 @@ class PolicyBroken extends Schema.TaggedError<PolicyBroken>()("PolicyBroken", {}
 const broken: DecisionFailure = { code: "EFAILED", message: "the decision broke down", retryable: false }
 
 /** A policy that breaks down makes no decision; it does not tear the loop. */
-const asked = <B, E, R>(ask: () => Effect.Effect<B, E, R>): Effect.Effect<B, E | PolicyBroken, R> =>
-  Effect.suspend(ask).pipe(
-    Effect.catchDefect((defect) =>
-      defect instanceof Unwritten ? Effect.die(defect.reason) : Effect.fail(new PolicyBroken()),
-    ),
-  )
+const asked = <B, E, R>(ask: () => Effect.Effect<B, E, R>): Effect.Effect<B, E | PolicyBroken, R> => {
+  try {
+    const answer = ask()
+    return isDone(answer) ? answer : Effect.catchDefect(answer, brokenBy)
+  } catch (defect) {
+    return brokenBy(defect)
+  }
+}
+
+const brokenBy = (defect: unknown): Effect.Effect<never, PolicyBroken> =>
+  defect instanceof Unwritten ? Effect.die(defect.reason) : Effect.fail(new PolicyBroken())
 
 /** Cuts an attempt off where its reserve ends; what it cost is then unknown and booked by the attempt itself. */
 const limited = <A, R, B, R2>(
@@ -221,15 +228,14 @@ const keepAnswerable = <A, R>(
   machine: Machine<A, R>,
   reserve: Budget.Reserve,
   coming: Coming<R>,
-): Effect.Effect<Stop | undefined> =>
-  Effect.suspend(() => {
-    const lacks = lacking(machine, coming)
-    if (lacks === undefined) return Effect.succeed(undefined)
-    if (machine.purse.ledger.account(machine.purse.account).state !== "Paused") {
-      return Effect.succeed(moveToOutput(machine, reserve, { ...coming, lacks }))
-    }
-    return Effect.andThen(machine.whenOpen, keepAnswerable(machine, reserve, coming))
-  })
+): Effect.Effect<Stop | undefined> => {
+  const lacks = lacking(machine, coming)
+  if (lacks === undefined) return Effect.succeed(undefined)
+  if (machine.purse.ledger.account(machine.purse.account).state !== "Paused") {
+    return Effect.succeed(moveToOutput(machine, reserve, { ...coming, lacks }))
+  }
+  return Effect.flatMap(machine.whenOpen, () => keepAnswerable(machine, reserve, coming))
+}
 
 interface Coming<R> {
   readonly attempt: Budget.Attempt<Decision, DecisionFailure, R>

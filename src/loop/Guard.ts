@@ -94,10 +94,9 @@ export class Guards {
   }
 
   #isCycle(turns: ReadonlyArray<Turn>, guard: NoProgress): boolean {
+    if (turns.length < guard.repeat || !mayRepeat(turns, guard.period)) return false
     const recent = turns.slice(-guard.repeat * guard.period)
-    if (recent.length < guard.repeat || recent.slice(-guard.repeat).every(isUnusable)) return false
-    // Most turns are like none of those before them, as a look at their results shows.
-    if (!recent.slice(-1 - guard.period, -1).some((turn) => isSimilar(turn, recent.at(-1)!))) return false
+    if (recent.slice(-guard.repeat).every(isUnusable)) return false
     const prints = recent.map((turn) => this.#printOf(turn))
     for (let period = 1; period <= guard.period; period++) {
       const length = guard.repeat * period
@@ -139,6 +138,15 @@ export class Guards {
   #meant(tool: string, params: unknown): unknown {
     return canonical(meant(params, this.#tools.get(tool)?.contract.volatile ?? []))
   }
+}
+
+/** Most turns are like none of those before them, as a look at their results shows. */
+const mayRepeat = (turns: ReadonlyArray<Turn>, period: number): boolean => {
+  const last = turns.length - 1
+  for (let back = 1; back <= period && back <= last; back++) {
+    if (isSimilar(turns[last - back]!, turns[last]!)) return true
+  }
+  return false
 }
 
 /** Whether two turns may be the same; it is quick, and wrong only on the safe side. */

@@ -5,6 +5,7 @@
 import * as Effect from "effect/Effect"
 import * as Budget from "../budget/Budget.ts"
 import { inEpoch } from "../tool/Epoch.ts"
+import { isDone } from "../tool/Immediate.ts"
 import type { Machine } from "./Machine.ts"
 
 interface Place {
@@ -38,19 +39,30 @@ export const whileOpen = <A, R, B, E, R2>(
   attempt: Budget.Attempt<B, E, R2>,
   pauses = 0,
 ): Effect.Effect<Budget.Spent<B, E>, Budget.BudgetError, R2> => {
-  const id = pauses === 0 ? place.id : `${place.id}/after-pause-${pauses}`
-  // What is held is on record before it is spent: a process that dies in between leaves the hold to be booked.
+  const at = pauses === 0 ? place : { ...place, id: `${place.id}/after-pause-${pauses}` }
+  const spent = Effect.catch(onRecord(machine, at, attempt), (error) =>
+    isPaused(error) ? whileOpen(machine, place, attempt, pauses + 1) : Effect.fail(error),
+  )
+  return machine.isPaused ? Effect.andThen(machine.whenOpen, spent) : spent
+}
+
+/** What is held is on record before it is spent: a process that dies in between leaves the hold to be booked. */
+const onRecord = <A, R, B, E, R2>(
+  { flush, purse }: Machine<A, R>,
+  place: Place,
+  attempt: Budget.Attempt<B, E, R2>,
+): Effect.Effect<Budget.Spent<B, E>, Budget.BudgetError, R2> => {
+  // A journal in memory has nothing to wait for.
+  if (isDone(flush)) return Budget.spend(purse, place, attempt)
   let unwritten: Unwritten | undefined
-  const written = Effect.catchDefect(machine.flush, (reason) => {
+  const written = Effect.catchDefect(flush, (reason) => {
     unwritten = new Unwritten(reason)
     return Effect.die(unwritten)
   })
   const use = (hold: Budget.Hold) => Effect.andThen(written, attempt.use(hold))
-  const spent = Budget.spend(machine.purse, { ...place, id }, { ...attempt, use }).pipe(
-    Effect.flatMap((known) => (unwritten === undefined ? Effect.succeed(known) : Effect.die(unwritten))),
-    Effect.catch((error) => (isPaused(error) ? whileOpen(machine, place, attempt, pauses + 1) : Effect.fail(error))),
+  return Effect.flatMap(Budget.spend(purse, place, { ...attempt, use }), (spent) =>
+    unwritten === undefined ? Effect.succeed(spent) : Effect.die(unwritten),
   )
-  return machine.isPaused ? Effect.andThen(machine.whenOpen, spent) : spent
 }
 
 /** The journal cannot be written any more. Nothing was asked or run, and nothing may be: it is no failure of a policy. */

@@ -20,6 +20,7 @@ import { within } from "./Bounded.ts"
 import { cancelledReason, type Ending, failed, failureOf, interrupted, type Refused, refused } from "./CallResult.ts"
 import type { Reconciled } from "./Contract.ts"
 import { inEpoch } from "./Epoch.ts"
+import { andThen } from "./Immediate.ts"
 import { awaitTurn } from "./Quota.ts"
 import type { Ready, Restore, Setting } from "./Setting.ts"
 import { messageOf, type Produced, type ToolFailure } from "./ToolSet.ts"
@@ -127,30 +128,33 @@ export const tooLate: ToolFailure = { code: "EBUDGET", message: "the time for ex
 const leftOf = ({ setting: { purse }, first }: Attempt): number | undefined =>
   purse.ledger.leftMillis(purse.account, first ? "explore" : "retry")
 
-const start = (at: Attempt, hold: Hold): Effect.Effect<Ending | Tried> =>
-  Effect.suspend(() => {
-    const { setting, ready, attempt, restore } = at
-    const { contract } = ready.runnable
-    setting.record({
-      _tag: "CallStarted",
-      ...placeOf(at),
-      attempt,
-      version: contract.version,
-      effect: contract.effect,
-      ...(ready.key === undefined ? {} : { key: ready.key }),
-      ...(isRepeatable(ready) ? {} : { mark: markOf(ready) }),
-    })
-    const millis = contract.timeoutMillis
-    const message = `no result within ${Math.min(millis, leftOf(at) ?? Infinity)} ms`
-    const late: ToolFailure = { code: "ETIMEDOUT", class: "transient", message }
-    const exit = within(running(at), { millis, leftMillis: () => leftOf(at), late, restore })
-    const ended = Effect.map(exit, (known): Ending | Tried => {
-      settle(setting, hold, known)
-      return Exit.isSuccess(known) ? succeeded(ready, known.value) : { _tag: "Tried", failure: failureOf(known) }
-    })
-    // From here on it may happen, and cost something: that has to outlive the process.
-    return Effect.andThen(setting.flush, ended)
+/** Starts an attempt, now. */
+const start = (at: Attempt, hold: Hold): Effect.Effect<Ending | Tried> => {
+  const { setting, ready, attempt, restore } = at
+  const { contract } = ready.runnable
+  setting.record({
+    _tag: "CallStarted",
+    ...placeOf(at),
+    attempt,
+    version: contract.version,
+    effect: contract.effect,
+    ...(ready.key === undefined ? {} : { key: ready.key }),
+    ...(isRepeatable(ready) ? {} : { mark: markOf(ready) }),
   })
+  const millis = contract.timeoutMillis
+  const message = `no result within ${Math.min(millis, leftOf(at) ?? Infinity)} ms`
+  const late: ToolFailure = { code: "ETIMEDOUT", class: "transient", message }
+  // From here on it may happen, and cost something: that has to outlive the process.
+  return andThen(setting.flush, () =>
+    Effect.map(
+      within(running(at), { millis, leftMillis: () => leftOf(at), late, restore }),
+      (known): Ending | Tried => {
+        settle(setting, hold, known)
+        return Exit.isSuccess(known) ? succeeded(ready, known.value) : { _tag: "Tried", failure: failureOf(known) }
+      },
+    ),
+  )
+}
 
 const running = ({ setting: { agent }, ready, attempt }: Attempt): Effect.Effect<Produced, ToolFailure> => {
   const { call, runnable, params, key, print } = ready

@@ -65,6 +65,5 @@ const end = (fiber: Fiber.Fiber<unknown, unknown>): Effect.Effect<void> =>
     return Effect.flatMap(inBackground(Effect.timeoutOption(Fiber.await(fiber), graceMillis)), Fiber.await)
   })
 
-/** In a fiber of its own, which only this module ends. */
-const inBackground = <A, E, R>(work: Effect.Effect<A, E, R>) =>
-  Effect.forkDetach(Effect.interruptible(work), { startImmediately: true })
+/** In a fiber of its own, which can be interrupted and which only this module ends. */
+const inBackground = <A, E, R>(work: Effect.Effect<A, E, R>) => Effect.forkDetach(work, { startImmediately: true })

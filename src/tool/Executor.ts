@@ -28,6 +28,7 @@ import {
   type Refused,
   refused,
 } from "./CallResult.ts"
+import { andThen, isDone } from "./Immediate.ts"
 import { runChild } from "./RunChild.ts"
 import { preconditions, prepareAll, stillUncertain } from "./Prepare.ts"
 import type { Admitted, Batch, Concurrency, Prepared, Restore, Setting } from "./Setting.ts"
@@ -47,20 +48,24 @@ type OfTool = Extract<Admitted, { _tag: "Tool" }>
  * Runs the calls of a decision. It is started where nothing can interrupt it, right after the calls were recorded, and
  * lets itself be interrupted through `restore`; every call has its result first.
  */
-export const execute = (setting: Setting, calls: ReadonlyArray<Call>, restore: Restore): Effect.Effect<Executed> =>
-  Effect.suspend(() => {
-    const batch: Batch = { setting, results: new Map(), waiting: new Map() }
-    return admitted(setting, calls, restore).pipe(
-      Effect.flatMap((ready) =>
-        restore(runAll(batch, ready)).pipe(Effect.onExit((exit) => endUnstarted(batch, ready, Exit.isSuccess(exit)))),
-      ),
-      Effect.onExit((exit) => (Exit.isSuccess(exit) ? Effect.void : Effect.sync(() => endWithout(batch, calls)))),
-      Effect.map(() => ({
-        results: calls.flatMap((call) => batch.results.get(call.call) ?? []),
-        waitsFor: [...new Set([...batch.waiting.values()].flat())],
-      })),
-    )
+export const execute = (setting: Setting, calls: ReadonlyArray<Call>, restore: Restore): Effect.Effect<Executed> => {
+  const batch: Batch = { setting, results: new Map(), waiting: new Map() }
+  const run = Effect.suspend(() =>
+    andThen(admitted(setting, calls, restore), (ready) =>
+      Effect.onExit(restore(runAll(batch, ready)), (exit) => endUnstarted(batch, ready, Exit.isSuccess(exit))),
+    ),
+  )
+  return Effect.flatMap(Effect.exit(run), (exit): Effect.Effect<Executed> => {
+    if (Exit.isFailure(exit)) {
+      endWithout(batch, calls)
+      return Effect.failCause(exit.cause)
+    }
+    return Effect.succeed({
+      results: calls.flatMap((call) => batch.results.get(call.call) ?? []),
+      waitsFor: [...new Set([...batch.waiting.values()].flat())],
+    })
   })
+}
 
 /** Prepares calls and admits them, in one go with seeing that the account does not stand still. */
 const admitted = (
@@ -75,9 +80,10 @@ const admitted = (
           Effect.suspend(() => admit(prepared)),
         )
       : Effect.succeed(admitAll(setting, prepared))
-  const prepared = restore(prepareAll(setting, calls))
+  const preparing = prepareAll(setting, calls)
+  const prepared = isDone(preparing) ? preparing : restore(preparing)
   return setting.state.control.started.size === 0
-    ? Effect.flatMap(prepared, admit)
+    ? andThen(prepared, admit)
     : Effect.flatMap(
         Effect.flatMap(prepared, (all) => Effect.forEach(all, (one) => cleared(setting, one, restore))),
         admit,

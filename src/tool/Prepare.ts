@@ -11,6 +11,7 @@ import * as Approval from "./Approval.ts"
 import { isRepeatable, markOf } from "./Attempts.ts"
 import { refused } from "./CallResult.ts"
 import { meant, printOf } from "./EffectLedger.ts"
+import { andThen, isDone } from "./Immediate.ts"
 import type { Permission } from "./Permission.ts"
 import type { Prepared, Ready, Setting } from "./Setting.ts"
 import { stopAndRequestHuman } from "./ToolError.ts"
@@ -19,7 +20,7 @@ import { messageOf, messageOfCause, type ToolFailure } from "./ToolSet.ts"
 /** Prepares the calls of one reply, in order. From the first that stands still on, the others wait behind it. */
 export const prepareAll = (setting: Setting, calls: ReadonlyArray<Call>): Effect.Effect<ReadonlyArray<Prepared>> =>
   calls.length === 1
-    ? Effect.map(twinOf(setting, calls[0]!) ?? prepare(setting, calls[0]!), (one) => [one])
+    ? andThen(twinOf(setting, calls[0]!) ?? prepare(setting, calls[0]!), (one) => Effect.succeed([one]))
     : Effect.map(
         Effect.forEach(calls, (call) => twinOf(setting, call) ?? prepare(setting, call)),
         behindOneThatWaits,
@@ -59,19 +60,17 @@ const prepare = (setting: Setting, call: Call): Effect.Effect<Prepared> => {
     const message = `there is no tool ${call.tool}; there are: ${known}`
     return Effect.succeed(refused(call, { code: "ENOTOOL", message }))
   }
-  return runnable.decode(params).pipe(
-    Effect.flatMap((decoded) => {
-      const { contract } = runnable
-      const raw = rawOf(params)
-      let printed: string | undefined
-      const print = () => (printed ??= printOf(call.tool, contract.version, meant(raw, contract.volatile)))
-      const key = keyOf(setting, { call, runnable, params: decoded, print })
-      const attempts = setting.state.control.started.get(call.call)?.attempts ?? 0
-      const at = { call, runnable, params: decoded, print, key, attempt: attempts + 1, begun: attempts > 0 }
-      return check(setting, { _tag: "Tool", ...at }, raw)
-    }),
-    Effect.catch((failure) => Effect.succeed(refused(call, failure))),
-  )
+  const prepared = andThen(runnable.decode(params), (decoded) => {
+    const { contract } = runnable
+    const raw = rawOf(params)
+    let printed: string | undefined
+    const print = () => (printed ??= printOf(call.tool, contract.version, meant(raw, contract.volatile)))
+    const key = keyOf(setting, { call, runnable, params: decoded, print })
+    const attempts = setting.state.control.started.get(call.call)?.attempts ?? 0
+    const [attempt, begun] = [attempts + 1, attempts > 0]
+    return check(setting, { _tag: "Tool", call, runnable, params: decoded, print, key, attempt, begun }, raw)
+  })
+  return isDone(prepared) ? prepared : Effect.catch(prepared, (failure) => Effect.succeed(refused(call, failure)))
 }
 
 /** The key under which the effect of a call counts once, if it has one. */

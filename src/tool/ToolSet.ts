@@ -10,6 +10,7 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type * as Tool from "effect/ai/Tool"
 import * as Contract from "./Contract.ts"
+import { andThen, isDone } from "./Immediate.ts"
 import type { FailureClass } from "./ToolError.ts"
 
 /** A call that cannot be made, or a failure that a handler returned. The model sees code, message and action. */
@@ -55,26 +56,25 @@ const runnable = (tool: Tool.Any, context: Context.Context<never>): Runnable => 
   const services = mergedOnto(handler.context)
   const inServices = <A>(self: Effect.Effect<A, ToolFailure>): Effect.Effect<A, ToolFailure> =>
     Exit.isExit(self) ? self : Effect.updateContext(self, services)
+  const inCall =
+    (at: Contract.Calling) =>
+    (caller: Context.Context<never>): Context.Context<never> =>
+      Context.add(services(caller), Contract.CurrentCall, at)
   const { contract, decode, encode } = compiled(tool)
   return {
     tool,
     contract,
     decode: (params) => inServices(decode(params)),
-    run: (params, at) =>
-      inServices(
-        Effect.suspend(() => handler.handler(params, { toolCallId: at.call, preliminary: () => Effect.void })).pipe(
-          Effect.updateContext((services: Context.Context<never>) => Context.add(services, Contract.CurrentCall, at)),
-          Effect.matchEffect({
-            onFailure: (error) => Effect.fail(failureOf(error)),
-            onSuccess: (value) => {
-              const encoded = encode(value)
-              return succeeded(encoded)
-                ? Effect.succeed<Produced>({ value, data: encoded.value })
-                : Effect.map(encoded, (data): Produced => ({ value, data }))
-            },
-          }),
-        ),
-      ),
+    run: (params, at) => {
+      const called: Effect.Effect<Produced, ToolFailure> = Effect.matchEffect(
+        Effect.suspend(() => handler.handler(params, { toolCallId: at.call, preliminary: () => Effect.void })),
+        {
+          onFailure: (error) => Effect.fail(failureOf(error)),
+          onSuccess: (value) => andThen(encode(value), (data) => Effect.succeed<Produced>({ value, data })),
+        },
+      )
+      return Effect.updateContext(called, inCall(at))
+    },
     encode: (result) => inServices(encode(result)),
   }
 }
@@ -107,16 +107,12 @@ const compiled = (tool: Tool.Any): Compiled => {
   const toJson = Schema.encodeUnknownEffect(Schema.toCodecJson(tool.successSchema as Schema.Codec<unknown, unknown>))
   const encode = (result: unknown) => {
     const encoded = toJson(result)
-    return succeeded(encoded) ? encoded : Effect.mapError(encoded, failureOf)
+    return isDone(encoded) ? encoded : Effect.mapError(encoded, failureOf)
   }
   const made = { contract: Contract.of(tool), decode: decoder(tool), encode }
   known.set(tool, made)
   return made
 }
-
-/** Most schemas decode at once: then there is nothing to run. */
-const succeeded = <A, E, R>(self: Effect.Effect<A, E, R>): self is Exit.Success<A, E> & Effect.Effect<A> =>
-  Exit.isExit(self) && Exit.isSuccess(self)
 
 /** A mistake of the program. It shows when the tool is called and ends the run like any tool that breaks down. */
 const unhandled = (tool: Tool.Any): Runnable => ({
@@ -141,7 +137,7 @@ const decoder = (tool: Tool.Any): Compiled["decode"] => {
     if (Result.isFailure(parsed)) return Effect.fail({ code: "EINVAL", message: "the arguments are not valid JSON" })
     const decoded = Result.try(() => decode(parsed.success))
     if (Result.isFailure(decoded)) return Effect.fail(unreadable)
-    return succeeded(decoded.success)
+    return isDone(decoded.success)
       ? decoded.success
       : decoded.success.pipe(
           Effect.mapError((error): ToolFailure => ({ code: "EINVAL", message: messageOf(error) })),

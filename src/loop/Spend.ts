@@ -40,8 +40,8 @@ export const whileOpen = <A, R, B, E, R2>(
   pauses = 0,
 ): Effect.Effect<Budget.Spent<B, E>, Budget.BudgetError, R2> => {
   const at = pauses === 0 ? place : { ...place, id: `${place.id}/after-pause-${pauses}` }
-  const spent = Effect.catch(onRecord(machine, at, attempt), (error) =>
-    isPaused(error) ? whileOpen(machine, place, attempt, pauses + 1) : Effect.fail(error),
+  const spent = onRecord(machine, at, attempt).pipe(
+    Effect.catch((error) => (isPaused(error) ? whileOpen(machine, place, attempt, pauses + 1) : Effect.fail(error))),
   )
   return machine.isPaused ? Effect.andThen(machine.whenOpen, spent) : spent
 }

@@ -70,7 +70,7 @@ const prepare = (setting: Setting, call: Call): Effect.Effect<Prepared> => {
     const [attempt, begun] = [attempts + 1, attempts > 0]
     return check(setting, { _tag: "Tool", call, runnable, params: decoded, print, key, attempt, begun }, raw)
   })
-  return isDone(prepared) ? prepared : Effect.catch(prepared, (failure) => Effect.succeed(refused(call, failure)))
+  return isDone(prepared) ? prepared : prepared.pipe(Effect.catch((failure) => Effect.succeed(refused(call, failure))))
 }
 
 /** The key under which the effect of a call counts once, if it has one. */

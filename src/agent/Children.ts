@@ -26,6 +26,7 @@ export const delegateOf = <A, R>(
   at: { readonly run: Run; readonly account: string },
   open: (child: Agent<never, R>, account: string, task: string) => OpenedChild,
 ): Delegate => {
+  if (agent.children.length === 0) return noChildren
   const byName = new Map(agent.children.map((child) => [child.tool.name, child]))
   return {
     names: new Set(byName.keys()),
@@ -45,6 +46,17 @@ export const delegateOf = <A, R>(
     goOn: ({ tool, task }, account) => open(byName.get(tool)!.agent, account, task),
     endSuspended: () => at.run.endSuspendedBelow(at.account),
   }
+}
+
+/** Of an agent that knows no children: nothing of it is ever called but the end. */
+const noChildren: Delegate = {
+  names: new Set(),
+  decode: (tool) => Effect.fail({ code: "ENOTOOL", message: `there is no child ${tool}` }),
+  openAll: () => [],
+  goOn: (call) => {
+    throw new Error(`there is no child ${call.tool}`)
+  },
+  endSuspended: () => {},
 }
 
 const asJson = (text: string): unknown =>

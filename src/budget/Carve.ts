@@ -137,22 +137,33 @@ const longestPrefix = (left: Grant, batch: ReadonlyArray<EvenCarving>): number =
   let [fits, most] = [0, batch.length]
   while (fits < most) {
     const count = Math.ceil((fits + most) / 2)
-    if (batch.slice(0, count).every((one) => isEnough(evenShare(left, one.charge, count), one.floor))) fits = count
+    if (isEnoughForAll(left, batch, count)) fits = count
     else most = count - 1
   }
   return fits
 }
 
-/** An equal part, rounded down, of what is left, without the charge; below 0 where not even that fits. */
-const evenShare = (left: Grant, charge: Grant, count: number): Grant =>
-  Object.fromEntries(
-    dimensions
-      .filter((d) => left[d] !== undefined)
-      .map((d) => [d, Math.floor((left[d] ?? 0) / count) - (charge[d] ?? 0)]),
-  )
+/** Whether an equal part of what is left is enough for each of the first `count`. */
+const isEnoughForAll = (left: Grant, batch: ReadonlyArray<EvenCarving>, count: number): boolean => {
+  const parts = evenShare(left, {}, count)
+  for (let index = 0; index < count; index++) {
+    const { charge, floor } = batch[index]!
+    for (const d of dimensions) {
+      const part = parts[d]
+      if (part !== undefined && part - (charge[d] ?? 0) < (floor[d] ?? 0)) return false
+    }
+  }
+  return true
+}
 
-const isEnough = (share: Grant, floor: Grant): boolean =>
-  dimensions.every((d) => share[d] === undefined || (share[d] ?? 0) >= (floor[d] ?? 0))
+/** An equal part, rounded down, of what is left, without the charge; below 0 where not even that fits. */
+const evenShare = (left: Grant, charge: Grant, count: number): Grant => {
+  const share: { [D in Dimension]?: number } = {}
+  for (const d of dimensions) {
+    if (left[d] !== undefined) share[d] = Math.floor(left[d] / count) - (charge[d] ?? 0)
+  }
+  return share
+}
 
 const ceiling = (share: Grant, most: Grant | undefined): Grant =>
   most === undefined

@@ -30,11 +30,11 @@ export class Guards {
   readonly #tools: ToolSet
   readonly #noProgress: NoProgress | undefined
   readonly #repeatedAction: number | undefined
-  readonly #prints = new WeakMap<Turn, string>()
+  #prints: WeakMap<Turn, string> | undefined
   /** What the measure was after a turn. */
-  readonly #measured = new WeakMap<Turn, string | number>()
+  #measured: WeakMap<Turn, string | number> | undefined
   #looked: Turn | undefined
-  readonly #proposed = new Map<string, number>()
+  #proposed: Map<string, number> | undefined
   #measure: string | number | undefined
   #unchangedFor = 0
 
@@ -54,7 +54,8 @@ export class Guards {
     for (const turn of turns) {
       const calls = turn.observations.map(({ tool, params }) => ({ tool, params }))
       if (turn.kind === "call") this.isRepeated(calls, world)
-      if (this.#noProgress?.measure !== undefined) this.#prints.set(turn, `before the resume, step ${turn.step}`)
+      if (this.#noProgress?.measure !== undefined)
+        (this.#prints ??= new WeakMap()).set(turn, `before the resume, step ${turn.step}`)
       world = turn.world
     }
   }
@@ -66,6 +67,7 @@ export class Guards {
   isRepeated(calls: ReadonlyArray<ProposedCall>, world: number): boolean {
     if (this.#repeatedAction === undefined || calls.some((call) => this.#polls(call.tool))) return false
     const print = JSON.stringify([world, calls.map(({ tool, params }) => [tool, this.#meant(tool, params)])])
+    this.#proposed ??= new Map()
     const count = (this.#proposed.get(print) ?? 0) + 1
     if (count >= this.#repeatedAction) return true
     this.#proposed.set(print, count)
@@ -88,6 +90,7 @@ export class Guards {
   }
 
   #count(turn: Turn, measure: string | number): void {
+    this.#measured ??= new WeakMap()
     this.#measured.set(turn, measure)
     this.#unchangedFor = measure === this.#measure ? this.#unchangedFor + 1 : 0
     this.#measure = measure
@@ -110,6 +113,7 @@ export class Guards {
 
   /** What a turn did and saw, less the arguments that mean nothing; one that polls is like no other. */
   #printOf(turn: Turn): string {
+    this.#prints ??= new WeakMap()
     const known = this.#prints.get(turn)
     if (known !== undefined) return known
     const print = turn.observations.some((one) => this.#polls(one.tool))
@@ -120,7 +124,7 @@ export class Guards {
           turn.feedback,
           turn.observations.map((one) => this.#seen(one)),
           turn.world,
-          this.#measured.get(turn),
+          this.#measured?.get(turn),
         ])
     this.#prints.set(turn, print)
     return print

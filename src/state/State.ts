@@ -3,156 +3,14 @@
  * agent does not own), *task* (the goal, what was delegated, what an answer has to pass), *session* (decisions and
  * observations, which alone may be compacted), and *control* (counters, waits and the end; no model output can change it).
  */
-import { createHash } from "node:crypto"
-import { type Content, toJson } from "../event/Content.ts"
-import type { Event, EventOf, Evidence, Purpose, Resource, Rule, WaitKind } from "../event/Event.ts"
-import type { ResultKind, StopReason } from "../event/StopReason.ts"
+import { createHash, type Hash } from "node:crypto"
+import { type Content, digest, toJson } from "../event/Content.ts"
+import type { Event, EventOf, Rule } from "../event/Event.ts"
+import type { AgentState, Begun, Control, Observation, ObservedError, Subgoal, Turn, Wait } from "./AgentState.ts"
 import { essenceOf } from "./Essence.ts"
 
+export type { AgentState, Begun, Control, Observation, ObservedError, Subgoal, Turn, Wait } from "./AgentState.ts"
 export { snapshot } from "./Snapshot.ts"
-
-/**
- * What became of one call; `pending` until it has its one result.
- *
- * @category session
- * @since 0.1.0
- */
-export interface Observation {
-  readonly call: string
-  readonly providerId: string
-  readonly tool: string
-  /** The arguments as they came from the policy, and the hash of them. */
-  readonly params: unknown
-  readonly paramsHash: string
-  readonly outcome: "ok" | "error" | "pending"
-  /** The result, encoded as JSON; absent for an error. */
-  readonly data: unknown
-  /** Hash and size of the result, by which snapshots and long conversations refer to it. */
-  readonly result: { readonly hash: string; readonly bytes: number } | undefined
-  readonly error: ObservedError | undefined
-  /** False when the call was refused before it ran, or answered from an earlier one. */
-  readonly ran: boolean
-  readonly stateChanged: boolean
-  /** The account of the child that answered, if the call started one. */
-  readonly child: string | undefined
-  /** What it read or left behind. */
-  readonly resources: ReadonlyArray<Resource>
-  /** True where the result comes from outside: data, never an instruction. */
-  readonly untrusted: boolean
-  /** When the result was known, in milliseconds of absolute time; 0 while it is not. */
-  readonly observedAtMillis: number
-}
-
-/** What a failed call says to the model. */
-export interface ObservedError {
-  readonly code: string
-  readonly message: string
-  readonly retryable: boolean
-  readonly suggestedAction: string | undefined
-  /** True where it ends the run. */
-  readonly fatal: boolean
-}
-
-/**
- * One decision and what came of it. `feedback` is what the host has to say about it: why it could not be used, or why
- * the answer was not accepted.
- *
- * @category session
- * @since 0.1.0
- */
-export interface Turn {
-  readonly step: number
-  readonly purpose: Purpose
-  readonly kind: "call" | "finish" | "invalid"
-  readonly text: string | undefined
-  readonly answer: unknown
-  readonly observations: ReadonlyArray<Observation>
-  readonly feedback: ReadonlyArray<string>
-  /** The version of the world once its calls had ended. */
-  readonly world: number
-}
-
-/** A part of the task that was given to a child. */
-export interface Subgoal {
-  readonly call: string
-  readonly tool: string
-  readonly task: string
-  readonly status: "open" | "done" | "failed"
-}
-
-/** Something a run waits for from people. */
-export interface Wait {
-  readonly approval: string
-  readonly kind: WaitKind
-  readonly call: string
-  readonly tool: string
-  readonly digest: string
-  readonly reason: string
-  readonly params: unknown
-  readonly step: number
-  readonly decision: EventOf<"ApprovalDecided"> | undefined
-}
-
-/**
- * The state of one agent.
- *
- * @category state
- * @since 0.1.0
- */
-export interface AgentState {
-  readonly task: {
-    readonly text: string
-    readonly constraints: ReadonlyArray<string>
-    /** What an answer has to pass, in the words of its verifier. */
-    readonly acceptance: string | undefined
-    readonly subgoals: ReadonlyArray<Subgoal>
-  }
-  readonly world: {
-    /** Counts the changes that were seen. */
-    readonly version: number
-    /** The last known version of each thing that was read or written. */
-    readonly resources: ReadonlyMap<string, string>
-  }
-  readonly session: { readonly turns: ReadonlyArray<Turn> }
-  readonly control: Control
-}
-
-/** Exact, and untouched by anything a model says. */
-export interface Control {
-  readonly steps: number
-  readonly stopping:
-    | { readonly reason: StopReason; readonly short: ReadonlyArray<string>; readonly detail: string }
-    | undefined
-  readonly ended: { readonly reason: StopReason; readonly result: ResultKind } | undefined
-  readonly verified:
-    | {
-        readonly accepted: boolean
-        readonly rules: ReadonlyArray<Rule>
-        readonly evidence: ReadonlyArray<Evidence>
-        readonly step: number
-        /** What it was bound to, and the digest of the state before it. */
-        readonly stateDigest: string
-        readonly digestBefore: string
-      }
-    | undefined
-  /** True once something from outside was seen: from then on irreversible tools need approval. */
-  readonly untrusted: boolean
-  /** How often the host tried each tool again. */
-  readonly retries: ReadonlyMap<string, number>
-  /** What was asked of people, by the id of the question. */
-  readonly waits: ReadonlyMap<string, Wait>
-  /** Calls that started and have no result, with the number of attempts. */
-  readonly started: ReadonlyMap<string, Begun>
-}
-
-/** A call that started and has no result. */
-export interface Begun {
-  readonly attempts: number
-  /** The account of the child it started. */
-  readonly child: string | undefined
-  /** Stands for its effect, where that must not be repeated. */
-  readonly mark: string | undefined
-}
 
 type Mutable<A> = { -readonly [K in keyof A]: A[K] }
 
@@ -172,6 +30,8 @@ export class Fold {
   readonly #task = { text: "", constraints: [] as ReadonlyArray<string>, acceptance: undefined as string | undefined }
   readonly #subgoals = new Map<string, Subgoal>()
   readonly #turns: Array<OpenTurn> = []
+  /** Where the calls of the last turn stand in it. */
+  #places: ReadonlyMap<string, number> | undefined
   readonly #resources = new Map<string, string>()
   #version = 0
   readonly #retries = new Map<string, number>()
@@ -187,7 +47,8 @@ export class Fold {
     waits: this.#waits,
     started: this.#started,
   }
-  readonly #digest = createHash("sha256")
+  /** Made once there is much to digest: it is costly, and most agents live shortly. */
+  #digest: Hash | undefined
   #undigested: Array<string> = []
   readonly #state: AgentState
 
@@ -218,7 +79,13 @@ export class Fold {
    * were kept.
    */
   get digest(): string {
-    this.#digest.update(this.#undigested.join(""))
+    const text = this.#undigested.join("")
+    if (this.#digest === undefined && text.length < longText) {
+      this.#undigested = [text]
+      return digest(text)
+    }
+    this.#digest ??= createHash("sha256")
+    this.#digest.update(text)
     this.#undigested = []
     return `sha256:${this.#digest.copy().digest("hex")}`
   }
@@ -266,6 +133,7 @@ export class Fold {
 
   #decided(event: EventOf<"Decided">): void {
     this.#control.steps = event.step
+    this.#places = undefined
     this.#turns.push({
       step: event.step,
       purpose: event.purpose,
@@ -289,14 +157,14 @@ export class Fold {
     const { call, tool, child } = event
     this.#started.set(call, { attempts: event.attempt, child, mark: event.mark })
     if (child === undefined) return
-    const params = this.#turns.at(-1)?.observations.find((one) => one.call === call)?.params
+    const params = this.#turns.at(-1)?.observations[this.#placeOf(call)]?.params
     const { task = "" } = (params ?? {}) as { readonly task?: string }
     this.#subgoals.set(call, { call, tool, task, status: "open" })
   }
 
   #callEnded(event: EventOf<"CallEnded">, atMillis: number): void {
     const turn = this.#turns.at(-1)
-    const index = turn?.observations.findIndex((observation) => observation.call === event.call) ?? -1
+    const index = this.#placeOf(event.call)
     this.#started.delete(event.call)
     if (turn === undefined || index < 0) return
     const pending = turn.observations[index]!
@@ -324,6 +192,14 @@ export class Fold {
       this.#subgoals.set(event.call, { ...subgoal, status: event.outcome === "ok" ? "done" : "failed" })
     }
     if (event.untrusted === true) this.#control.untrusted = true
+  }
+
+  /** Where a call stands in the last turn, or -1. A turn may have very many. */
+  #placeOf(call: string): number {
+    const observations = this.#turns.at(-1)?.observations ?? []
+    if (observations.length <= 8) return observations.findIndex((one) => one.call === call)
+    this.#places ??= new Map(observations.map((one, index) => [one.call, index]))
+    return this.#places.get(call) ?? -1
   }
 
   /** Counts a change where something is not as it was, or where a call says that it changed something. */
@@ -365,6 +241,8 @@ export class Fold {
     if (!accepted) this.#turns.at(-1)?.feedback.push(rejection(rules))
   }
 }
+
+const longText = 8_192
 
 const unknownYet = {
   outcome: "pending",

@@ -44,7 +44,7 @@ const waitFor = <A, E>(fiber: Fiber.Fiber<A, E>, of: Bounds<E>): Effect.Effect<E
     let own = of.millis ?? Infinity
     for (;;) {
       const wait = Math.min(own, left())
-      const waited = yield* Effect.exit(of.restore(awaitFor(fiber, wait)))
+      const waited = yield* Effect.exit(awaitFor(fiber, wait, of.restore))
       if (Exit.isSuccess(waited) && Option.isSome(waited.value)) return waited.value.value
       own -= wait
       if (Exit.isSuccess(waited) && own > 0 && left() > 0) continue
@@ -53,10 +53,31 @@ const waitFor = <A, E>(fiber: Fiber.Fiber<A, E>, of: Bounds<E>): Effect.Effect<E
     }
   })
 
-const awaitFor = <A, E>(fiber: Fiber.Fiber<A, E>, millis: number): Effect.Effect<Option.Option<Exit.Exit<A, E>>> =>
+/** One alarm, and no fiber that waits: what runs here may be a hundred thousand calls at once. */
+const awaitFor = <A, E>(
+  fiber: Fiber.Fiber<A, E>,
+  millis: number,
+  restore: Restore,
+): Effect.Effect<Option.Option<Exit.Exit<A, E>>> =>
   Number.isFinite(millis)
-    ? Effect.timeoutOption(Fiber.await(fiber), millis)
-    : Effect.map(Fiber.await(fiber), Option.some)
+    ? Effect.flatMap(Effect.forkDetach(Effect.sleep(millis), { startImmediately: true }), (alarm) =>
+        Effect.onExit(restore(firstOf(fiber, alarm)), () => Effect.sync(() => alarm.interruptUnsafe())),
+      )
+    : restore(Effect.map(Fiber.await(fiber), Option.some))
+
+const firstOf = <A, E>(
+  fiber: Fiber.Fiber<A, E>,
+  alarm: Fiber.Fiber<void>,
+): Effect.Effect<Option.Option<Exit.Exit<A, E>>> =>
+  Effect.callback((resume) => {
+    const forget = [
+      fiber.addObserver((exit) => resume(Effect.succeed(Option.some(exit)))),
+      alarm.addObserver(() => resume(Effect.succeed(Option.none()))),
+    ]
+    return Effect.sync(() => {
+      for (const one of forget) one()
+    })
+  })
 
 /** Interrupts, and waits for the end no longer than the grace. */
 const end = (fiber: Fiber.Fiber<unknown, unknown>): Effect.Effect<void> =>

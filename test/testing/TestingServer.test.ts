@@ -118,7 +118,7 @@ describe("the protocol", () => {
   const output = { type: "function_call_output", call_id: "c", output: "" }
   const cases: Array<[string, unknown, string]> = [
     ["a body that is none", "text", "no Responses request"],
-    ["a stream", say("a", { stream: true }), "does not stream"],
+    ["stream options without a stream", say("a", { stream_options: { include_usage: true } }), "only allowed when"],
     ["a limit of 15", say("a", { max_output_tokens: 15 }), "at least 16"],
     ["a call without its output", { model: "m", input: [call] }, "no tool output found"],
     ["an output without its call", { model: "m", input: [output] }, "no tool call found"],

@@ -1,37 +1,25 @@
 /**
- * A local HTTP server that answers `POST /v1/responses` from a script and keeps its own ledger. Plain Node, so that it
- * also runs in a process of its own; `TestingServer` makes a scoped resource of it.
+ * A local HTTP server that speaks the Responses and the Chat Completions protocol from a script and keeps its own
+ * ledger. Plain Node, so that it also runs in a process of its own; `TestingServer` makes a scoped resource of it.
+ *
+ * Its laws: it listens on 127.0.0.1 only; once stopped it has no connection, no timer and no listener left.
  */
 import { once } from "node:events"
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
 import type { AddressInfo, Socket } from "node:net"
 import { text } from "node:stream/consumers"
-import { checkScript, type RequestBody, type Script, type Turn, turnFor } from "./Turn.ts"
-import { errorBody, faultOf, isRequest, toAnswer } from "./Wire.ts"
-
-/**
- * What the server counted, on its side of the wire.
- *
- * - `requests`: requests that arrived whole. Each then counts under at most one of the following.
- * - `replies`: whole replies with status 200; their tokens are counted, whether or not the reply stated them.
- * - `cut`: replies whose connection the script destroyed; their tokens are counted too.
- * - `refused`: error statuses, scripted ones and those for a request a provider would not accept.
- * - `pastScript`: requests the script had no turn for.
- * - `aborted`: requests whose client went away before the reply.
- *
- * @category ledger
- * @since 0.1.0
- */
-export interface Ledger {
-  readonly requests: number
-  readonly replies: number
-  readonly cut: number
-  readonly refused: number
-  readonly pastScript: number
-  readonly aborted: number
-  readonly inputTokens: number
-  readonly outputTokens: number
-}
+import { refused, whole } from "./Answer.ts"
+import * as Books from "./Books.ts"
+import { countInput } from "./Counter.ts"
+import type { Outgoing } from "./Deliver.ts"
+import { generate, type Hub } from "./Generate.ts"
+import { parsed } from "./Json.ts"
+import type { Protocol, Refusal } from "./Request.ts"
+import type { Wire } from "./Reply.ts"
+import * as Store from "./Store.ts"
+import type { Tempers } from "./Temper.ts"
+import * as Timers from "./Timers.ts"
+import { checkScript, type Json, type RequestBody, type Script } from "./Turn.ts"
 
 /**
  * A request as it arrived.
@@ -41,14 +29,22 @@ export interface Ledger {
  */
 export interface ReceivedRequest {
   readonly headers: { readonly [name: string]: string | ReadonlyArray<string> | undefined }
+  readonly protocol: Protocol
+  /** As the script sees it: the same form in both protocols, with the whole conversation. */
   readonly body: RequestBody
+  /** As it was sent. */
+  readonly sent: Json
 }
 
-/** How to start a server. */
+/** How to start a server; the same as `TestingServer.Options`, with plain numbers for durations. */
 export interface StartOptions {
   readonly script: Script
+  readonly temper?: Tempers | undefined
   readonly latencyMs?: number | undefined
+  readonly chunkLatencyMs?: number | undefined
   readonly billsAborted?: boolean | undefined
+  readonly hasCounter?: boolean | undefined
+  readonly headers?: Readonly<Record<string, string>> | undefined
   readonly port?: number | undefined
 }
 
@@ -56,42 +52,32 @@ export interface StartOptions {
 export interface Running {
   readonly url: string
   readonly requests: ReadonlyArray<ReceivedRequest>
-  readonly ledger: () => Ledger
+  readonly entries: ReadonlyArray<Books.Entry>
+  readonly ledger: () => Books.Ledger
   readonly openConnections: () => number
+  readonly openRequests: () => number
+  readonly openTimers: () => number
   /** Calls `listener` after every change of the ledger, until the returned function is called. */
   readonly onChange: (listener: () => void) => () => void
   /** Destroys every connection and stops listening; harmless when repeated. */
   readonly stop: () => Promise<void>
 }
 
-/** The counters and what watches them. */
-interface Books {
-  ledger: Ledger
-  readonly requests: Array<ReceivedRequest>
-  readonly listeners: Set<() => void>
-  /** Turns asked of the script. */
-  turns: number
-  stopped: boolean
-}
-
-const empty: Ledger = {
-  requests: 0,
-  replies: 0,
-  cut: 0,
-  refused: 0,
-  pastScript: 0,
-  aborted: 0,
-  inputTokens: 0,
-  outputTokens: 0,
-}
-
 /** Starts listening on 127.0.0.1. Rejects on a script with a turn that is none, and on a port that is taken. */
 export const start = async (options: StartOptions): Promise<Running> => {
   checkScript(options.script)
-  const books: Books = { ledger: empty, requests: [], listeners: new Set(), turns: 0, stopped: false }
+  const hub: Hub = {
+    options,
+    books: Books.make(),
+    store: Store.make(),
+    timers: Timers.make(),
+    requests: [],
+    turns: 0,
+    stopping: new AbortController(),
+  }
   const sockets = new Set<Socket>()
   const server = createServer((request, response) => {
-    handle(request, response, options, books).catch(() => response.destroy())
+    handle(hub, request, response).catch(() => response.destroy())
   })
   server.on("connection", (socket) => {
     sockets.add(socket)
@@ -101,25 +87,25 @@ export const start = async (options: StartOptions): Promise<Running> => {
   await once(server, "listening")
   return {
     url: urlOf(server),
-    requests: books.requests,
-    ledger: () => books.ledger,
+    requests: hub.requests,
+    entries: hub.books.entries,
+    ledger: hub.books.ledger,
     openConnections: () => sockets.size,
-    onChange: (listener) => {
-      books.listeners.add(listener)
-      return () => void books.listeners.delete(listener)
-    },
-    stop: () => stop(server, sockets, books),
+    openRequests: hub.books.open,
+    openTimers: hub.timers.running,
+    onChange: hub.books.onChange,
+    stop: () => stop(server, sockets, hub),
   }
 }
 
 const urlOf = (server: Server): string => {
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- a listening TCP server has an AddressInfo
+  // A listening TCP server has an AddressInfo.
   const { port } = server.address() as AddressInfo
   return `http://127.0.0.1:${port}/v1`
 }
 
-const stop = async (server: Server, sockets: ReadonlySet<Socket>, books: Books): Promise<void> => {
-  books.stopped = true
+const stop = async (server: Server, sockets: ReadonlySet<Socket>, hub: Hub): Promise<void> => {
+  hub.stopping.abort()
   if (!server.listening) return
   const closed = once(server, "close")
   server.close()
@@ -127,111 +113,39 @@ const stop = async (server: Server, sockets: ReadonlySet<Socket>, books: Books):
   await closed
 }
 
-const count = (books: Books, changes: Partial<Ledger>): void => {
-  const sum = (key: keyof Ledger) => books.ledger[key] + (changes[key] ?? 0)
-  books.ledger = {
-    requests: sum("requests"),
-    replies: sum("replies"),
-    cut: sum("cut"),
-    refused: sum("refused"),
-    pastScript: sum("pastScript"),
-    aborted: sum("aborted"),
-    inputTokens: sum("inputTokens"),
-    outputTokens: sum("outputTokens"),
+const handle = (hub: Hub, request: IncomingMessage, response: ServerResponse): Promise<void> => {
+  const path = request.url?.replace(/\?.*$/s, "") ?? ""
+  const [, id, action] = /^\/v1\/responses\/([^/]+)(\/cancel)?$/.exec(path) ?? []
+  switch (`${request.method} ${path}`) {
+    case "POST /v1/responses":
+      return generate(hub, "responses", { request, response })
+    case "POST /v1/chat/completions":
+      return generate(hub, "chat", { request, response })
+    case "POST /v1/responses/input_tokens":
+      return count(hub, request, response)
   }
-  for (const listener of books.listeners) listener()
+  if (request.method === "GET" && id !== undefined && action === undefined) {
+    hub.books.note("retrieved")
+    return answer(hub, response, hub.store.retrieve(decodeURIComponent(id)))
+  }
+  if (request.method === "POST" && id !== undefined && action !== undefined) {
+    return answer(hub, response, hub.store.cancel(decodeURIComponent(id)))
+  }
+  return answer(hub, response, { status: 404, message: `no ${request.method} ${path} here` })
 }
 
-const handle = async (
-  request: IncomingMessage,
-  response: ServerResponse,
-  options: StartOptions,
-  books: Books,
-): Promise<void> => {
-  if (request.method !== "POST" || request.url !== "/v1/responses") {
-    return send(response, { status: 404, body: errorBody(`no ${request.method} ${request.url} here`) })
-  }
-  const body = parse(await text(request))
-  if (isRequest(body)) books.requests.push({ headers: request.headers, body })
-  const fault = faultOf(body)
-  if (fault !== undefined || !isRequest(body)) {
-    count(books, { requests: 1, refused: 1 })
-    return send(response, { status: 400, body: errorBody(fault ?? "no request") })
-  }
-  const n = books.turns++
-  count(books, { requests: 1 })
-  const gone = new Promise<"gone">((resolve) => response.once("close", () => resolve("gone")))
-  const turn = await turnFor(options.script, body, n).catch((error: unknown) => String(error))
-  if (turn === undefined || typeof turn === "string") {
-    count(books, { pastScript: 1 })
-    const message = turn ?? `the script has no turn for request ${n}`
-    return send(response, { status: 500, body: errorBody(message, "past_script") })
-  }
-  await answer({ turn, body, n, gone, response, options, books })
+const count = async (hub: Hub, request: IncomingMessage, response: ServerResponse): Promise<void> => {
+  const counted = await countInput(hub, parsed(await text(request)))
+  if ("object" in counted) hub.books.note("counted")
+  return answer(hub, response, counted)
 }
 
-const parse = (body: string): unknown => {
-  try {
-    return JSON.parse(body)
-  } catch {
-    return undefined
-  }
-}
+const answer = async (hub: Hub, response: ServerResponse, found: Wire | Refusal): Promise<void> =>
+  write(response, isRefusal(found) ? refused(found) : whole(200, JSON.stringify(found)), hub.options.headers)
 
-const answer = async ({
-  turn,
-  body,
-  n,
-  gone,
-  response,
-  options,
-  books,
-}: {
-  readonly turn: Turn
-  readonly body: RequestBody
-  readonly n: number
-  readonly gone: Promise<"gone">
-  readonly response: ServerResponse
-  readonly options: StartOptions
-  readonly books: Books
-}): Promise<void> => {
-  const reply = toAnswer(turn, body, n)
-  const tokens = { inputTokens: reply.usage.input, outputTokens: reply.usage.output }
-  const latencyMs = turn.latencyMs ?? options.latencyMs ?? 0
-  if ((await think(latencyMs, gone)) === "gone" || response.destroyed) {
-    if (!books.stopped) count(books, { aborted: 1, ...(options.billsAborted === true ? tokens : {}) })
-    return
-  }
-  if (turn.cut === true) {
-    count(books, { cut: 1, ...tokens })
-    return cutShort(response, reply.body)
-  }
-  count(books, reply.status === 200 ? { replies: 1, ...tokens } : { refused: 1 })
-  send(response, { ...reply, retryAfterSeconds: turn.retryAfterSeconds })
-}
+const isRefusal = (found: Wire | Refusal): found is Refusal => typeof found["status"] === "number"
 
-const think = async (latencyMs: number, gone: Promise<"gone">): Promise<"done" | "gone"> => {
-  if (latencyMs === 0) return "done"
-  let timer: NodeJS.Timeout | undefined
-  const done = new Promise<"done">((resolve) => {
-    timer = setTimeout(() => resolve("done"), latencyMs)
-  })
-  return Promise.race([done, gone]).finally(() => clearTimeout(timer))
-}
-
-const send = (
-  response: ServerResponse,
-  reply: { status: number; body: string; json?: boolean; retryAfterSeconds?: number | undefined },
-): void => {
-  response.writeHead(reply.status, {
-    "content-type": reply.json === false ? "text/plain" : "application/json",
-    "x-request-id": "req_testing",
-    ...(reply.retryAfterSeconds === undefined ? {} : { "retry-after": String(reply.retryAfterSeconds) }),
-  })
-  response.end(reply.body)
-}
-
-const cutShort = (response: ServerResponse, body: string): void => {
-  response.writeHead(200, { "content-type": "application/json", "content-length": Buffer.byteLength(body) })
-  response.write(body.slice(0, Math.floor(body.length / 2)), () => response.destroy())
+const write = (response: ServerResponse, outgoing: Outgoing, headers: StartOptions["headers"]): void => {
+  response.writeHead(outgoing.status, { ...headers, ...outgoing.headers })
+  response.end(outgoing.pieces.join(""))
 }

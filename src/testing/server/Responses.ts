@@ -73,7 +73,7 @@ export const itemsOf = (reply: Reply): ReadonlyArray<Item> => {
 }
 
 type Part =
-  | { readonly type: "output_text"; readonly text: string; readonly annotations: []; readonly logprobs: [] }
+  | { readonly type: "output_text"; readonly text: string | null; readonly annotations: []; readonly logprobs: [] }
   | { readonly type: "refusal"; readonly refusal: string }
 
 type Item =
@@ -83,7 +83,7 @@ type Item =
       readonly type: "message"
       readonly role: "assistant"
       readonly status: string
-      readonly content: ReadonlyArray<Part> | null
+      readonly content: ReadonlyArray<Part>
     }
   | {
       readonly id: string
@@ -109,12 +109,13 @@ const reasoningOf = ({ asked, n, reasoning }: Reply): ReadonlyArray<Item> => {
 }
 
 const messageOf = ({ hasNullContent, n, said }: Reply, status: string): ReadonlyArray<Item> => {
+  const told = hasNullContent && said.text !== undefined ? null : said.text
   const text: ReadonlyArray<Part> =
-    said.text === undefined ? [] : [{ type: "output_text", text: said.text, annotations: [], logprobs: [] }]
+    told === undefined ? [] : [{ type: "output_text", text: told, annotations: [], logprobs: [] }]
   const refusal: ReadonlyArray<Part> = said.refusal === undefined ? [] : [{ type: "refusal", refusal: said.refusal }]
   const content = [...text, ...refusal]
   if (content.length === 0) return []
-  return [{ id: `msg_${n}`, type: "message", role: "assistant", status, content: hasNullContent ? null : content }]
+  return [{ id: `msg_${n}`, type: "message", role: "assistant", status, content }]
 }
 
 /** Usage as the protocol spells it. */
@@ -166,7 +167,7 @@ const begun = (item: Item): Wire => {
     case "reasoning":
       return { ...item, summary: [] }
     case "message":
-      return { ...item, status: "in_progress", content: item.content === null ? null : [] }
+      return { ...item, status: "in_progress", content: [] }
     case "function_call":
       return { ...item, status: "in_progress", arguments: "" }
   }
@@ -177,7 +178,7 @@ const insideOf = (item: Item, at: Wire): ReadonlyArray<Wire> => {
     case "reasoning":
       return item.summary.flatMap((part, index) => summaryEvents(part, { ...at, summary_index: index }))
     case "message":
-      return (item.content ?? []).flatMap((part, index) => partEvents(part, { ...at, content_index: index }))
+      return item.content.flatMap((part, index) => partEvents(part, { ...at, content_index: index }))
     case "function_call": {
       const type = "response.function_call_arguments"
       return [
@@ -203,7 +204,12 @@ const partEvents = (part: Part, at: Wire): ReadonlyArray<Wire> => {
           { type: "response.refusal.done", ...at, refusal: part.refusal },
         ]
       : [
-          ...pieces(part.text).map((delta) => ({ type: "response.output_text.delta", ...at, delta, logprobs: [] })),
+          ...pieces(part.text ?? "").map((delta) => ({
+            type: "response.output_text.delta",
+            ...at,
+            delta,
+            logprobs: [],
+          })),
           { type: "response.output_text.done", ...at, text: part.text, logprobs: [] },
         ]
   return [

@@ -22,7 +22,7 @@ import * as Schema from "effect/Schema"
  * | `repeats-ids` | numbers the calls of every reply from `call_0` |
  * | `empties-ids` | gives every call the id `""` |
  * | `usage-on-every-chunk` | states a running total on every chunk of a stream |
- * | `null-content` | sends `null` in place of the text |
+ * | `null-content` | sends `null` in place of the text (of the message's content in Chat Completions) |
  * | `other-model` | names a dated model in place of the one asked for |
  * | `other-tier` | serves another service tier than the one asked for |
  *

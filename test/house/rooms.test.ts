@@ -2,7 +2,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { breaches, missingDoors } from "./rooms.ts"
 import { manifest, paths, read } from "./tree.ts"
 
-const declared = new Set(["effect", "openai", "@opentelemetry/api", "@effect/platform-node"])
+const heavy = ["openai", "gpt-tokenizer", "@pydantic/genai-prices", "@opentelemetry/api", "@effect/platform-node"]
+const declared = new Set(["effect", ...heavy])
 const found = (path: string, text: string): ReadonlyArray<string> => breaches([{ path, text }], declared)
 
 describe("the rooms of src", () => {
@@ -30,6 +31,16 @@ describe("an import is accepted", () => {
     ["of one module of effect", "src/tool/Contract.ts", 'import * as Effect from "effect/Effect"'],
     ["of one module of effect/ai", "src/tool/Contract.ts", 'import * as Tool from "effect/ai/Tool"'],
     ["of a heavy package by its door", "src/openai/index.ts", 'import OpenAI from "openai"'],
+    [
+      "of the table of prices by its door",
+      "src/prices/Prices.ts",
+      'import { calcPrice } from "@pydantic/genai-prices"',
+    ],
+    [
+      "of a tokeniser by its door",
+      "src/openai/internal/tokens.ts",
+      'await import("gpt-tokenizer/encoding/o200k_base")',
+    ],
     ["of a whole scope by its door", "src/otel/Otel.ts", 'import { trace } from "@opentelemetry/api"'],
     ["of a part of Node", "src/journal/Journal.ts", 'import { join } from "node:path"'],
     ["that is only mentioned", "src/budget/Budget.ts", '// import "../agent/Agent.ts"\nconst x = `import "openai"`'],
@@ -64,6 +75,8 @@ describe("an import is refused", () => {
     ["of the barrel of effect/ai", "src/tool/Tool.ts", 'import { Tool } from "effect/ai"', "barrel"],
     ["of openai by a room", "src/model/Model.ts", 'import type OpenAI from "openai"', "behind src/openai"],
     ["of a part of openai by a room", "src/model/Model.ts", 'import "openai/resources"', "behind src/openai"],
+    ["of the table of prices by a room", "src/model/Price.ts", 'import "@pydantic/genai-prices"', "behind src/prices"],
+    ["of a tokeniser by a room", "src/model/Estimate.ts", 'import "gpt-tokenizer/model/gpt-5"', "behind src/openai"],
     ["of OpenTelemetry by a room", "src/telemetry/Span.ts", 'import "@opentelemetry/api"', "behind src/otel"],
     ["of a heavy package by another door", "src/node/index.ts", 'import "@effect/opentelemetry"', "behind src/otel"],
     ["of the platform by a room", "src/journal/Disk.ts", 'import "@effect/platform-node"', "src/node or src/cli"],

@@ -27,7 +27,8 @@ export const rungs: ReadonlyArray<ReadonlyArray<string>> = [
 
 /** The doors, each with the packages that only it may import; a trailing `/` stands for a whole scope. */
 export const doors: Readonly<Record<string, ReadonlyArray<string>>> = {
-  openai: ["openai"],
+  openai: ["openai", "gpt-tokenizer"],
+  prices: ["@pydantic/genai-prices"],
   otel: ["@opentelemetry/", "@effect/opentelemetry"],
   node: ["@effect/platform-node", "diff"],
   cli: ["@effect/platform-node"],

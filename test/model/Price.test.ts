@@ -24,7 +24,7 @@ const AnyPrice = Schema.Struct({
 type Drawn = typeof AnyPrice.Type
 
 /** One size, one set of rates: of two drawn for the same size the first stays. */
-const distinct = <T extends Drawn["tiers"]>(all: T) =>
+const distinct = (all: Drawn["tiers"]) =>
   all.filter((one, index) => all.findIndex((other) => other.aboveInputTokens === one.aboveInputTokens) === index)
 
 /** What has no tiers says nothing of them: the common price, for which the sums are shorter. */

@@ -87,9 +87,33 @@ export interface Model {
   /** Absent when nobody knows it: then the model cannot be used under a money cap. */
   readonly price: Price | undefined
   /** Input tokens of a request before it is sent, and whether they were counted or estimated. */
-  readonly countInput: (request: Request) => { readonly tokens: number; readonly bound: "counted" | "estimated" }
+  readonly countInput: (request: Request) => Count
+  /**
+   * The same from the counter of the provider, which takes a request of its own: asked before the hold. It never fails;
+   * where the counter cannot be reached it answers with the estimate.
+   */
+  readonly count?: ((request: Request) => Effect.Effect<Count>) | undefined
   /** Sends one request, and reports once how it ended. */
   readonly call: (request: Request, how: Call) => Effect.Effect<Reply, ModelFailure>
+  /** What became of a stored response, for correcting a call that was booked at its hold; `undefined` if nobody knows. */
+  readonly retrieve?: ((id: string) => Effect.Effect<Report | undefined>) | undefined
+  /** The service tier that every request asks for. */
+  readonly tier?: string | undefined
+  /** What the model that a reply names costs; `tier` is the one it was served in. */
+  readonly priceOf?: ((model: string, tier: string | undefined) => Price | undefined) | undefined
+  /** Asked after this one has failed for good. */
+  readonly fallback?: Model | undefined
+}
+
+/**
+ * Input tokens of a request, and whether a counter of the provider said so or an estimate.
+ *
+ * @category requests
+ * @since 0.1.0
+ */
+export interface Count {
+  readonly tokens: number
+  readonly bound: "counted" | "estimated"
 }
 
 /**
@@ -106,6 +130,8 @@ export interface Call {
   readonly headers: Readonly<Record<string, string>>
   /** Called once, before the call returns or fails; what is not reported is booked at its hold. */
   readonly report: (report: Report) => void
+  /** Text as it arrives, for whoever shows it; a model that does not stream never calls it. */
+  readonly onText?: ((delta: string) => void) | undefined
 }
 
 /**

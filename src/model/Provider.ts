@@ -28,7 +28,8 @@ export interface Usage {
 /**
  * How one request ended, as far as billing is concerned.
  *
- * - `Replied`: a reply arrived; `usage` is `undefined` when the provider left it out.
+ * - `Replied`: a reply arrived; `usage` is `undefined` when the provider left it out. `model` and `tier` are those that
+ *   served it, `id` names the stored response for whoever asks for its usage later.
  * - `Refused`: the provider answered with an error status instead of a reply.
  * - `NotSent`: the connection was never opened; nothing can have been billed.
  * - `Lost`: the request left and no reply came back (timeout, cut connection); it may have been billed.
@@ -37,10 +38,25 @@ export interface Usage {
  * @since 0.1.0
  */
 export type Report =
-  | { readonly _tag: "Replied"; readonly usage: Usage | undefined; readonly model: string | undefined }
+  | Replied
   | { readonly _tag: "Refused"; readonly status: number; readonly retryAfterMillis: number | undefined }
   | { readonly _tag: "NotSent" }
   | { readonly _tag: "Lost" }
+
+/**
+ * A reply arrived. `model` is the one that served it and `tier` the service tier really used, where the provider said so.
+ *
+ * @category usage
+ * @since 0.1.0
+ */
+export interface Replied {
+  readonly _tag: "Replied"
+  readonly usage: Usage | undefined
+  readonly model: string | undefined
+  readonly tier?: string | undefined
+  /** Names the stored response, so that its usage can be asked for later. */
+  readonly id?: string | undefined
+}
 
 /**
  * The most output tokens the coming call may produce, reasoning included; `undefined` leaves it to the provider.

@@ -8,15 +8,19 @@ import type { Proposal } from "../policy/Proposal.ts"
 import type { Decided } from "./Decide.ts"
 import type { Machine } from "./Machine.ts"
 
-/** A decision to call tools; each call gets an id of ours. */
+/**
+ * A decision to call tools. Each call gets an id of ours, which no other call of the agent has: a wrap-up may follow calls
+ * of its own step.
+ */
 export const calls = <A, R>(
   machine: Machine<A, R>,
   decided: Decided,
   purpose: Purpose,
   proposal: Extract<Proposal, { _tag: "Call" }>,
 ): ReadonlyArray<Call> => {
+  const place = purpose === "wrap_up" ? `step-${machine.step}/wrap_up` : `step-${machine.step}`
   const proposed = proposal.calls.map((one, index): Call => ({
-    call: `step-${machine.step}/call-${index + 1}`,
+    call: `${place}/call-${index + 1}`,
     providerId: one.id ?? "",
     tool: one.tool,
     params: Content.fromJson(one.params ?? null),

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import { Agent, Policy, Proposal, Verifier } from "../../src/index.ts"
+import { Agent, Audit, Policy, Proposal, Verifier } from "../../src/index.ts"
 import { ScriptedModel } from "../../src/testing/index.ts"
 import { all, broken, results, run, stopped, unbalanced } from "../support/journalled.ts"
 import { calls, explorer, handled, plays, read, toolkit } from "../support/scripts.ts"
@@ -72,6 +72,23 @@ describe("the last answer", () => {
       assert.strictEqual(stopped(second.outcome).text, "so far: b")
       assert.deepStrictEqual(broken(second.events), [])
     }),
+  )
+
+  it.effect("may hold calls in a step that had some: they have ids of their own", () =>
+    Effect.gen(function* () {
+      const above = { input: 10, output: 9 }
+      const model = modelled([{ ...looking("a"), usage: above }, looking("b")])
+      const reserves = { output: { steps: 1, outputTokens: 9 } }
+      const agent = Agent.make("a", { policy: model.policy, toolkit, reserves })
+      const { outcome, events } = yield* run(agent, { steps: 3, outputTokens: 14 })
+      assert.strictEqual(stopped(outcome).reason, "budget:output_tokens")
+      const ended = all(events, "CallEnded").map(({ call, code }) => [call, code])
+      assert.deepStrictEqual(ended, [
+        ["step-1/call-1", "EBUDGET"],
+        ["step-1/wrap_up/call-1", "EWITHDRAWN"],
+      ])
+      assert.deepStrictEqual(Audit.defects(Audit.audit(events)), [])
+    }).pipe(Effect.provide(handled())),
   )
 
   it.effect("keeps an earlier answer that was not accepted when it brings none itself", () =>

@@ -165,13 +165,33 @@ const consume = (folder: string, tarball: string, consumer: Consumer): void => {
   }
 }
 
+/** The testing server starts as its users start it, says where it listens and stops when told to. */
+const serves = (folder: string): string => {
+  const script = path.join(folder, "turns.json")
+  fs.writeFileSync(script, JSON.stringify([{ text: "yes" }]))
+  const code = `
+    import { spawn } from "node:child_process"
+    const server = spawn("npx", ["bursar-testing-server", "--script", "turns.json"], { detached: true, stdio: ["ignore", "pipe", "inherit"] })
+    const end = () => process.kill(-server.pid, "SIGTERM")
+    for await (const line of server.stdout) {
+      const body = JSON.stringify({ model: "m", input: "hello" })
+      const reply = await fetch(JSON.parse(line).url + "/responses", { method: "POST", body }).finally(end)
+      const { output } = await reply.json()
+      console.log(output[0].content[0].text)
+    }`
+  const { ok, stdout, trouble } = run(folder, process.execPath, "--input-type=module", "-e", code)
+  return ok && stdout.trim() !== "yes" ? `it said ${JSON.stringify(stdout)}` : trouble
+}
+
 const main = (folder: string): void => {
   const tarball = pack(folder)
   if (tarball === undefined) return
   const doors = Object.keys(manifest.exports)
   const peers = Object.keys(manifest.peerDependencies).filter((name) => name !== "effect")
   consume(path.join(folder, "full"), tarball, { name: "with all peers", doors, peers })
-  consume(path.join(folder, "bare"), tarball, { name: "with effect alone", doors: light, peers: [] })
+  const bare = path.join(folder, "bare")
+  consume(bare, tarball, { name: "with effect alone", doors: light, peers: [] })
+  check("with effect alone: npx bursar-testing-server serves", serves(bare))
 }
 
 const scratch = fs.realpathSync(fs.mkdtempSync(path.join(os.tmpdir(), "bursar-pack-")))

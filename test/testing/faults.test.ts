@@ -227,6 +227,20 @@ describe("a client that goes away in the middle of a stream", () => {
     )
   }
 
+  it.effect("while the script is still thinking is noticed, and its turn counts for nothing", () =>
+    Effect.gen(function* () {
+      const thinking = Promise.withResolvers<TestingServer.Turn>()
+      const server = yield* serving(() => thinking.promise, { billsAborted: true })
+      const call = yield* Effect.forkChild(Effect.exit(raw(server, "chat")))
+      yield* server.until((ledger) => ledger.requests === 1)
+      yield* Fiber.interrupt(call)
+      yield* server.until((ledger) => ledger.aborted === 1)
+      thinking.resolve(turn)
+      yield* Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
+      assert.deepInclude(server.ledger, { aborted: 1, replies: 0, inputTokens: 0 })
+    }),
+  )
+
   it.effect("after the end was said has its reply, whatever was still to come", () =>
     Effect.gen(function* () {
       const server = yield* serving([{ ...turn, chunkLatencyMs: 5 }])

@@ -8,7 +8,10 @@ import { text } from "node:stream/consumers"
 import { fileURLToPath } from "node:url"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
 import * as Schema from "effect/Schema"
+import * as TestingServer from "../../src/testing/TestingServer.ts"
+import { ask } from "./asking.ts"
 
 const main = fileURLToPath(new URL("../../src/testing/server/main.ts", import.meta.url))
 
@@ -58,6 +61,7 @@ describe("the server as a process", () => {
         assert.include(yield* post(base), "from a")
         const counted: unknown = JSON.parse(readFileSync(ledger, "utf8"))
         assert.deepInclude(counted, { requests: 1, replies: 1, inputTokens: 4, outputTokens: 2 })
+        assert.include(readFileSync(ledger, "utf8"), '"entries":[{"n":0,"id":"resp_0","protocol":"responses"')
         child.kill("SIGTERM")
         const [code] = yield* Effect.promise(() => once(child, "exit"))
         assert.strictEqual(code, 0)
@@ -65,16 +69,104 @@ describe("the server as a process", () => {
     )
   }
 
-  it.effect("says what is wrong with its script and ends with 1", () =>
+  const ended = (...args: ReadonlyArray<string>) =>
     Effect.gen(function* () {
-      const file = path.join(yield* folder, "turns.json")
-      writeFileSync(file, '[{ "txt": "misspelt" }]')
-      const child = yield* run("--script", file)
-      const [said, [code]] = yield* Effect.promise(() =>
-        Promise.all([child.stderr === null ? "" : text(child.stderr), once(child, "exit")]),
+      const child = yield* run(...args)
+      const [printed, said, [code]] = yield* Effect.promise(() =>
+        Promise.all([text(child.stdout), text(child.stderr), once(child, "close")]),
       )
-      assert.include(said, "txt")
-      assert.strictEqual(code, 1)
+      return { printed, said, code: Number(code) }
+    })
+
+  const wrongScripts = { "turns.json": '[{ "txt": "misspelt" }]', "text.json": '"text"' }
+  for (const [name, script] of Object.entries(wrongScripts)) {
+    it.effect(`says what is wrong with its script ${name} and ends with 1`, () =>
+      Effect.gen(function* () {
+        const file = path.join(yield* folder, name)
+        writeFileSync(file, script)
+        const { code, said } = yield* ended("--script", file)
+        assert.include(said, name === "turns.json" ? "txt" : "neither a list of turns nor a function")
+        assert.strictEqual(code, 1)
+      }),
+    )
+  }
+
+  const wrong: Array<[ReadonlyArray<string>, string]> = [
+    [[], "--script FILE is missing"],
+    [["--script", "/nowhere/turns.json"], "there is no such file"],
+    [["--script", "x", "--colour", "red"], "'--colour'"],
+    [["x"], "'x'"],
+    [["--script", "x", "--port", "70000"], '--port is "70000"; a whole number from 0 to 65535 is expected'],
+    [["--script", "x", "--latency", "1.5"], '--latency is "1.5"'],
+    [["--script", "x", "--chunk-latency", "soon"], '--chunk-latency is "soon"'],
+    [["--script", "x", "--temper", "grumpy"], '--temper is "grumpy"; expected is one of obeys,'],
+  ]
+  it.effect("says what is wrong with its arguments and ends with 2", () =>
+    Effect.gen(function* () {
+      for (const [args, message] of wrong) {
+        const { code, printed, said } = yield* ended(...args)
+        assert.include(said, message)
+        assert.include(said, "--help")
+        assert.strictEqual(said.trim().split("\n").length, 1)
+        assert.strictEqual(printed, "")
+        assert.strictEqual(code, 2)
+      }
+    }),
+  )
+
+  it.effect("says that it cannot write its ledger and ends with 2", () =>
+    Effect.gen(function* () {
+      const made = yield* folder
+      const file = path.join(made, "turns.json")
+      writeFileSync(file, "[]")
+      const { code, said } = yield* ended("--script", file, "--ledger", path.join(made, "none", "ledger.json"))
+      assert.include(said, "cannot be written")
+      assert.strictEqual(code, 2)
+    }),
+  )
+
+  it.effect("has help, which names every option and every temper", () =>
+    Effect.gen(function* () {
+      const { code, printed } = yield* ended("--help")
+      const options = ["script", "port", "ledger", "latency", "chunk-latency", "temper", "bills-aborted", "no-counter"]
+      for (const option of options) assert.include(printed, `--${option}`)
+      for (const temper of TestingServer.Temper.literals) assert.include(printed, temper)
+      assert.strictEqual(code, 0)
+    }),
+  )
+
+  it.effect("has the tempers and latencies it is told, and ends with replies under way", () =>
+    Effect.gen(function* () {
+      const made = yield* folder
+      const file = path.join(made, "model.mjs")
+      const ledger = path.join(made, "ledger.json")
+      const turn = '{ text: "x".repeat(40), ...(n === 1 ? { latencyMs: 600000 } : {}) }'
+      writeFileSync(file, `export default (_, n) => (${turn})`)
+      const tempers = ["--temper", "omits-usage", "--temper", "other-tier"]
+      const more = ["--latency", "1", "--chunk-latency", "1", "--no-counter", "--bills-aborted"]
+      const child = yield* run("--script", file, "--ledger", ledger, ...tempers, ...more)
+      const base = yield* url(child)
+      const got = yield* ask({ url: base }, "responses streamed")
+      assert.deepInclude(got, { text: "x".repeat(40), tier: "priority", usage: undefined })
+      const counting = yield* Effect.promise(() =>
+        fetch(`${base}/responses/input_tokens`, { method: "POST", body: "{}" }),
+      )
+      assert.strictEqual(counting.status, 404)
+      const hanging = yield* Effect.forkChild(Effect.exit(ask({ url: base }, "chat")))
+      yield* Effect.promise(() => until(() => readFileSync(ledger, "utf8").includes('"requests":2')))
+      child.kill("SIGTERM")
+      const [code] = yield* Effect.promise(() => once(child, "exit"))
+      assert.strictEqual(code, 0)
+      yield* Fiber.join(hanging)
+      const entries: ReadonlyArray<TestingServer.Entry> = JSON.parse(readFileSync(ledger, "utf8")).entries
+      assert.deepStrictEqual(
+        entries.map(({ outcome }) => outcome),
+        ["replied", "stopped"],
+      )
     }),
   )
 })
+
+const until = async (holds: () => boolean): Promise<void> => {
+  while (!holds()) await new Promise((resolve) => setImmediate(resolve))
+}

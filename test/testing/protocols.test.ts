@@ -343,6 +343,7 @@ describe("a request", () => {
     ["with an output alone", "chat", { messages: [user, tool] }, "must be a response to a preceding message"],
     ["with an output twice", "chat", { messages: [user, assistant, tool, tool] }, "must be a response to a preceding"],
     ["with an unknown response before it", "responses", { previous_response_id: "resp_9" }, "'resp_9' not found"],
+    ["in a conversation of the server", "responses", { conversation: "conv_1" }, "keeps no conversations"],
     ["in the background and not stored", "responses", { background: true, store: false }, "requires 'store'"],
     [
       "with an output before its call",

@@ -148,6 +148,9 @@ const responsesFault = (body: RequestBody): Refusal | undefined => {
     const message = `max_output_tokens is ${JSON.stringify(cap)}; an integer of at least 16 is expected`
     return bad(message, "max_output_tokens", "integer_below_min_value")
   }
+  if (isGiven(body["conversation"])) {
+    return bad("this server keeps no conversations; previous_response_id continues one", "conversation")
+  }
   if (body["background"] === true && body["store"] === false) {
     return bad("Background mode requires 'store' to be true.", "store")
   }

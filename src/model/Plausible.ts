@@ -37,7 +37,8 @@ export const plausible = (usage: Usage | undefined): Complete | undefined => {
     isNatural(complete.reasoningTokens)
   const consistent =
     complete.cachedInputTokens + complete.cacheWriteInputTokens <= complete.inputTokens &&
-    complete.reasoningTokens <= complete.outputTokens
+    complete.reasoningTokens <= complete.outputTokens &&
+    usage.totalTokens === undefined
   return natural && consistent && complete.inputTokens + complete.outputTokens > 0 ? complete : undefined
 }
 

@@ -23,6 +23,8 @@ export interface Usage {
   readonly cacheWriteInputTokens: number | undefined
   readonly outputTokens: number | undefined
   readonly reasoningTokens: number | undefined
+  /** Only where the provider states a total below input and output together, so that none of them can be believed. */
+  readonly totalTokens?: number | undefined
 }
 
 /**
@@ -32,7 +34,8 @@ export interface Usage {
  *   served it, `id` names the stored response for whoever asks for its usage later.
  * - `Refused`: the provider answered with an error status instead of a reply.
  * - `NotSent`: the connection was never opened; nothing can have been billed.
- * - `Lost`: the request left and no reply came back (timeout, cut connection); it may have been billed.
+ * - `Lost`: the request left and no reply came back (timeout, cut connection); it may have been billed. `id` names the
+ *   response where it had begun.
  *
  * @category usage
  * @since 0.1.0
@@ -41,7 +44,7 @@ export type Report =
   | Replied
   | { readonly _tag: "Refused"; readonly status: number; readonly retryAfterMillis: number | undefined }
   | { readonly _tag: "NotSent" }
-  | { readonly _tag: "Lost" }
+  | { readonly _tag: "Lost"; readonly id?: string | undefined }
 
 /**
  * A reply arrived. `model` is the one that served it and `tier` the service tier really used, where the provider said so.

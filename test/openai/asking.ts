@@ -2,6 +2,7 @@
 import * as Effect from "effect/Effect"
 import type * as AiError from "effect/ai/AiError"
 import * as LanguageModel from "effect/ai/LanguageModel"
+import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import type * as Model from "../../src/model/Model.ts"
 import type { Report } from "../../src/model/Provider.ts"
@@ -17,7 +18,7 @@ export const asking =
     effect: Effect.Effect<A, E, R>,
   ): Effect.Effect<A, E, Exclude<R, LanguageModel.LanguageModel | Model.CurrentModel>> =>
     effect.pipe(
-      Effect.provide(OpenAi.layer({ model: "gpt-test", apiKey: Redacted.make(key), baseUrl, ...options })),
+      Effect.provide(Layer.orDie(OpenAi.layer({ model: "gpt-test", apiKey: Redacted.make(key), baseUrl, ...options }))),
       Effect.provideService(Provider.OnReport, (report) => void reports.push(report)),
     )
 

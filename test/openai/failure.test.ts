@@ -124,7 +124,7 @@ describe("a request without a reply", () => {
     Effect.gen(function* () {
       const server = yield* TestingServer.make({ script: [{ text: "late", latencyMs: 600_000 }] })
       const { error, reports } = yield* failing(server.url, { timeout: "100 millis" })
-      assert.include(error.message, "no reply within the timeout")
+      assert.include(error.message, "no whole reply within the timeout")
       assert.deepStrictEqual(reports, [{ _tag: "Lost" }])
       yield* server.until((ledger) => ledger.aborted === 1)
     }),

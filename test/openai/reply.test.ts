@@ -35,6 +35,8 @@ describe("usage", () => {
             reasoningTokens: 20,
           },
           model: "gpt-test-2026",
+          tier: "default",
+          id: "resp_0",
         },
       ])
       assert.deepStrictEqual(
@@ -48,7 +50,9 @@ describe("usage", () => {
   it.effect("left out is unknown, not zero", () =>
     Effect.gen(function* () {
       const { reply, reports } = yield* asked({ text: "yes", usage: null })
-      assert.deepStrictEqual(reports, [{ _tag: "Replied", usage: undefined, model: "gpt-test" }])
+      assert.deepStrictEqual(reports, [
+        { _tag: "Replied", usage: undefined, model: "gpt-test", tier: "default", id: "resp_0" },
+      ])
       assert.isUndefined(reply.usage.inputTokens.total)
       assert.isUndefined(reply.usage.outputTokens.total)
     }),
@@ -97,6 +101,8 @@ describe("usage", () => {
           reasoningTokens: 0,
         },
         model: "gpt-test",
+        tier: "default",
+        id: "resp_0",
       })
       assert.lengthOf(reports, 1)
     }),

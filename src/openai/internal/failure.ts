@@ -7,8 +7,10 @@
 import * as AiError from "effect/ai/AiError"
 import * as Duration from "effect/Duration"
 import * as Predicate from "effect/Predicate"
-import { APIConnectionTimeoutError, APIError } from "openai"
+import { APIError } from "openai"
 import type * as Provider from "../../model/Provider.ts"
+import { failedReason, unreadable } from "./answer.ts"
+import type { Ending } from "./stream.ts"
 
 /** How far a request got; kept by the `fetch` it was sent with. */
 export interface Wire {
@@ -16,50 +18,78 @@ export interface Wire {
   sent: boolean
   /** Status of the reply, once its headers are there. */
   status: number | undefined
+  /** Its time is up. */
+  isLate: boolean
+  /** The id of its reply, once a stream has told it. */
+  id: string | undefined
+  readonly abort: AbortController
+}
+
+/** A stream that was no whole reply. */
+export class Unread extends Error {
+  readonly ending: Exclude<Ending, { readonly _tag: "Whole" }>
+  constructor(ending: Exclude<Ending, { readonly _tag: "Whole" }>) {
+    super("the stream is no whole reply")
+    this.ending = ending
+  }
 }
 
 /** A failed request, seen from the bill and from the program. */
 export interface Failure {
   readonly report: Provider.Report
   readonly reason: AiError.AiErrorReason
+  /** The provider does not know the reply that the request continued. */
+  readonly isForgotten?: boolean
 }
 
 /** Where the request went and what must never be repeated about it. */
 export interface Target {
+  readonly method: "GET" | "POST"
   readonly url: string
   readonly secret: string
 }
 
-/** What `error`, thrown by the `openai` package, means. Never throws. */
+/** What `error`, thrown while a request was under way, means. Never throws. */
 export const fromError = (error: unknown, wire: Wire, target: Target): Failure => {
   if (error instanceof APIError && typeof error.status === "number") return refused(error, error.status, target)
-  const codes = codesOf(error)
+  if (error instanceof Unread) return unread(error.ending, target)
+  const broken = (description: string): Failure => ({
+    report: wire.id === undefined ? { _tag: "Lost" } : { _tag: "Lost", id: wire.id },
+    reason: network("TransportError", target, description),
+  })
   if (!wire.sent) {
     return { report: { _tag: "NotSent" }, reason: network("EncodeError", target, "the request could not be built") }
   }
+  if (wire.isLate) return broken("no whole reply within the timeout")
+  const codes = codesOf(error)
   if (wire.status === undefined && codes.length > 0 && codes.every(isBeforeSending)) {
     const description = `${codes[0]}, the connection was never opened`
     return { report: { _tag: "NotSent" }, reason: network("TransportError", target, description) }
   }
-  if (error instanceof APIConnectionTimeoutError) {
-    return { report: { _tag: "Lost" }, reason: network("TransportError", target, "no reply within the timeout") }
-  }
-  if (wire.status === undefined || codes.length > 0) {
-    const description = `${codes[0] ?? "no code"}, the connection broke before the reply was complete`
-    return { report: { _tag: "Lost" }, reason: network("TransportError", target, description) }
-  }
-  return {
-    report: { _tag: "Replied", usage: undefined, model: undefined },
-    reason: new AiError.InvalidResponseError({ description: `the reply with HTTP ${wire.status} cannot be read` }),
-  }
+  return broken(`${codes[0] ?? "no code"}, the connection broke before the reply was complete`)
+}
+
+/** A stream that did not end as a reply: generating had begun, so that it may be billed. */
+const unread = (ending: Unread["ending"], target: Target): Failure => {
+  const report = ending.id === undefined ? ({ _tag: "Lost" } as const) : ({ _tag: "Lost", id: ending.id } as const)
+  if (ending._tag === "Failed") return { report, reason: failedReason(ending.code) }
+  return ending.why === "unreadable"
+    ? { report, reason: unreadable("the stream has an event that cannot be read") }
+    : { report, reason: network("TransportError", target, "the stream ended before the reply was complete") }
 }
 
 const network = (reason: AiError.NetworkError["reason"], target: Target, description: string) =>
-  new AiError.NetworkError({ reason, method: "POST", url: target.url, description })
+  new AiError.NetworkError({ reason, method: target.method, url: target.url, description })
 
 const refused = (error: APIError, status: number, target: Target): Failure => {
   const retryAfterMillis = retryAfterMillisOf(error.headers)
-  return { report: { _tag: "Refused", status, retryAfterMillis }, reason: refusedReason(error, status, target) }
+  const isForgotten =
+    status === 404 || error.code === "previous_response_not_found" || error.param === "previous_response_id"
+  return {
+    report: { _tag: "Refused", status, retryAfterMillis },
+    reason: refusedReason(error, status, target),
+    isForgotten,
+  }
 }
 
 const refusedReason = (error: APIError, status: number, target: Target): AiError.AiErrorReason => {
@@ -72,7 +102,7 @@ const refusedReason = (error: APIError, status: number, target: Target): AiError
   const known = Object.entries(identifiers).filter((entry): entry is [string, string] => entry[1] !== undefined)
   const details = known.map(([name, value]) => ` [${name}: ${value}]`).join("")
   const common = {
-    description: `HTTP ${status} from POST ${target.url}${details}`,
+    description: `HTTP ${status} from ${target.method} ${target.url}${details}`,
     http: { response: { status, headers: {} } },
     metadata: { openai: Object.fromEntries(known) },
   }

@@ -79,11 +79,11 @@ const reply = (random: Random, usage: Usage, tempers: number): Said => {
   const what = random.next()
   const turn: TestingServer.Turn = {
     usage,
-    ...(what < 0.6
+    ...(what < 0.8
       ? { calls: Array.from({ length: random.pick([1, 1, 1, 2, 3]) }, (_, index) => call(random, index)) }
       : {}),
-    ...(what < 0.2 || (what >= 0.6 && what < 0.95) ? { text: prose(random) } : {}),
-    ...(what >= 0.95 ? { refusal: "No." } : {}),
+    ...(what < 0.2 || (what >= 0.8 && what < 0.97) ? { text: prose(random) } : {}),
+    ...(what >= 0.97 ? { refusal: "No." } : {}),
     ...(random.chance(0.1) ? { incomplete: random.pick(["max_output_tokens", "content_filter"] as const) } : {}),
     ...(random.chance(0.1) ? { reasoningSummary: prose(random) } : {}),
   }

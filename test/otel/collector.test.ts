@@ -1,7 +1,8 @@
-/** The shape of `otel-collector.yaml`; no collector runs here. */
+/** The shape of `otel-collector.yaml`; no collector runs here, one does in `npm run test:jaeger`. */
 import { assert, describe, it } from "@effect/vitest"
 import { parse } from "yaml"
 import { readFileSync } from "node:fs"
+import { isError, ResultKind, StopReason } from "../../src/event/StopReason.ts"
 import * as Names from "../../src/telemetry/Names.ts"
 
 interface Pipeline {
@@ -10,15 +11,27 @@ interface Pipeline {
   readonly exporters: ReadonlyArray<string>
 }
 
+/** What `tail_sampling` keeps, as far as it is looked at here. */
+interface Policy {
+  readonly name: string
+  readonly type: string
+  readonly status_code?: { readonly status_codes: ReadonlyArray<string> }
+  readonly string_attribute?: { readonly key: string; readonly values: ReadonlyArray<string> }
+  readonly boolean_attribute?: { readonly key: string; readonly value: boolean }
+  readonly probabilistic?: { readonly sampling_percentage: string }
+}
+
 type Parts = Readonly<Record<string, unknown>>
 
 interface Collector {
   readonly receivers: Parts
   readonly processors: Parts & {
     readonly "transform/scrub": {
-      readonly trace_statements: ReadonlyArray<{ readonly statements: ReadonlyArray<string> }>
+      readonly trace_statements: ReadonlyArray<string>
+      readonly log_statements: ReadonlyArray<string>
     }
     readonly redaction: { readonly blocked_values: ReadonlyArray<string> }
+    readonly tail_sampling: { readonly policies: ReadonlyArray<Policy> }
   }
   readonly connectors: { readonly spanmetrics: { readonly dimensions: ReadonlyArray<{ readonly name: string }> } }
   readonly exporters: Parts
@@ -35,10 +48,10 @@ const { connectors, exporters, extensions, processors, receivers, service } = co
 const pipelines = Object.entries(service.pipelines)
 
 // The expressions are Go's, of a part that JavaScript reads alike.
-const statements = processors["transform/scrub"].trace_statements.flatMap(({ statements }) => statements)
-const deleted = statements.flatMap((statement) => {
-  const pattern = /^delete_matching_keys\(attributes, (".*")\)$/.exec(statement)?.[1]
-  return pattern === undefined ? [] : [new RegExp(JSON.parse(pattern) as string)]
+const { log_statements, trace_statements } = processors["transform/scrub"]
+const deleted = [...trace_statements, ...log_statements].flatMap((statement) => {
+  const found = /^delete_matching_keys\((\w+)\.attributes, (".*")\)$/.exec(statement)
+  return found === null ? [] : [{ of: found[1]!, keys: new RegExp(JSON.parse(found[2]!) as string) }]
 })
 const masked = processors.redaction.blocked_values.map((pattern) =>
   pattern.startsWith("(?i)") ? new RegExp(pattern.slice(4), "i") : new RegExp(pattern),
@@ -70,30 +83,70 @@ describe("otel-collector.yaml", () => {
     }
   })
 
-  it("scrubs whatever reaches a store of traces, and drops no span", () => {
-    for (const [name, pipeline] of pipelines.filter(([, { exporters }]) => exporters.includes("otlp_grpc/jaeger"))) {
-      assert.includeMembers([...pipeline.processors], ["transform/scrub", "redaction"], name)
+  it("scrubs whatever leaves it before it waits anywhere, and samples what has been scrubbed and counted", () => {
+    const order = ["memory_limiter", "transform/scrub", "redaction", "tail_sampling", "batch"]
+    for (const [name, { exporters, processors }] of pipelines) {
+      if (exporters.includes("prometheus") || exporters.includes("spanmetrics")) continue
+      assert.includeMembers([...processors], ["transform/scrub", "redaction"], name)
+      assert.deepStrictEqual(
+        processors,
+        order.filter((part) => processors.includes(part)),
+        name,
+      )
     }
+    const counting = pipelines.filter(([, { exporters }]) => exporters.includes("spanmetrics"))
     assert.deepStrictEqual(
-      Object.keys(processors).filter((name) => /sampl|filter/.test(name)),
-      [],
+      counting.map(([, { processors, receivers }]) => [receivers, processors]),
+      [[["otlp"], ["memory_limiter"]]],
     )
   })
 
-  it("deletes content and keeps every word of a trace", () => {
-    const content = ["gen_ai.input.messages", "gen_ai.system_instructions", "gen_ai.tool.call.arguments"]
-    for (const key of [...content, "gen_ai.tool.call.result", "exception.stacktrace"]) {
-      assert.isTrue(
-        deleted.some((pattern) => pattern.test(key)),
-        key,
-      )
+  it("takes traces, metrics and logs", () => {
+    const taken = pipelines
+      .filter(([, { receivers }]) => receivers.includes("otlp"))
+      .map(([name]) => name.split("/")[0])
+    assert.sameMembers([...new Set(taken)], ["traces", "metrics", "logs"])
+  })
+
+  it("deletes the same content from spans, events and logs, and keeps every word of a trace", () => {
+    assert.deepStrictEqual(
+      deleted.map((one) => one.of),
+      ["span", "spanevent", "log"],
+    )
+    const content = ["gen_ai.input.messages", "gen_ai.output.messages", "gen_ai.system_instructions"]
+    const tools = ["gen_ai.tool.definitions", "gen_ai.tool.call.arguments", "gen_ai.tool.call.result"]
+    const old = ["gen_ai.prompt", "gen_ai.prompt.0.content", "gen_ai.completion.0.content"]
+    for (const { keys, of } of deleted) {
+      for (const key of [...content, ...tools, ...old, "exception.message", "exception.stacktrace"]) {
+        assert.isTrue(keys.test(key), `${key} of a ${of}`)
+      }
+      const words = Object.values(Names).filter((name) => typeof name === "string")
+      for (const key of [...words, "gen_ai.usage.prompt_tokens", "exception.type"]) {
+        assert.isFalse(keys.test(key), `${key} of a ${of}`)
+      }
     }
-    for (const key of Object.values(Names).filter((name) => typeof name === "string")) {
-      assert.isFalse(
-        deleted.some((pattern) => pattern.test(key)),
-        key,
-      )
+  })
+
+  it("keeps every run that failed or was stopped, by whatever reason, and a share of the rest", () => {
+    const { policies } = processors.tail_sampling
+    const keeps = (policy: Policy, reason: StopReason, failed: boolean): boolean => {
+      if (policy.status_code !== undefined) return failed && policy.status_code.status_codes.includes("ERROR")
+      const { key, values = [] } = policy.string_attribute ?? {}
+      return key === Names.stopReason && values.some((value) => new RegExp(value).test(reason))
     }
+    for (const reason of StopReason.literals) {
+      for (const result of ResultKind.literals) {
+        const kept = policies.some((policy) => keeps(policy, reason, isError(reason, result)))
+        assert.strictEqual(kept, reason !== "completed", `${reason}, ${result}`)
+      }
+    }
+    const flags = policies.flatMap(({ boolean_attribute }) => boolean_attribute ?? [])
+    assert.deepInclude(flags, { key: Names.overrun, value: true })
+    const rest = policies.filter(({ type }) => type === "probabilistic")
+    assert.deepStrictEqual(
+      rest.map(({ probabilistic }) => probabilistic?.sampling_percentage),
+      ["${env:BURSAR_KEEP_PERCENT:-100}"],
+    )
   })
 
   it("masks keys and addresses, and not the numbers and names of a run", () => {

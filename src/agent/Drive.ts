@@ -15,6 +15,7 @@ import * as Budget from "../budget/Budget.ts"
 import * as Content from "../event/Content.ts"
 import type { EventOf } from "../event/Event.ts"
 import { isError, sentenceOf, type StopReason } from "../event/StopReason.ts"
+import * as Late from "../loop/Late.ts"
 import * as Loop from "../loop/Loop.ts"
 import type { Machine } from "../loop/Machine.ts"
 import * as Trace from "../telemetry/Trace.ts"
@@ -87,8 +88,8 @@ const driveOn = <A, R>(
       const { run, account } = at
       begin(agent, machine, at)
       // From its first line on a run can be gone on with.
-      const loop = Effect.andThen(run.log.flush, Loop.run(machine))
-      const fiber = yield* Effect.forkChild(Effect.interruptible(loop))
+      const loop = Effect.interruptible(Effect.andThen(run.log.flush, Loop.run(machine)))
+      const fiber = yield* Effect.forkChild(Effect.tap(loop, () => corrected(machine)))
       run.started(account, fiber)
       const exit = yield* at.restore(Fiber.await(fiber)).pipe(
         Effect.onInterrupt(() => run.cancel(account)),
@@ -108,6 +109,10 @@ const driveOn = <A, R>(
       return ending
     }),
   ).pipe(Effect.provideService(Trace.Facts, factsOf(agent, at)), Effect.provideService(CurrentRun, at))
+
+/** Before the account closes: what was assumed is put right where it can be. An end that was reached stays, whatever comes. */
+const corrected = <A, R>(machine: Machine<A, R>): Effect.Effect<unknown, never, R> =>
+  machine.stored.length === 0 ? Effect.void : Effect.exit(Effect.interruptible(Late.correct(machine)))
 
 const prepare = <A, R>(agent: Agent<A, R>, task: string, at: At): Effect.Effect<Machine<A, R>, never, R> =>
   Effect.gen(function* () {

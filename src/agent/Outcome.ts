@@ -35,6 +35,8 @@ export interface Report {
   readonly ends: ReadonlyArray<AgentEnd>
   /** True when some bill was above its hold. */
   readonly overran: boolean
+  /** How many calls have no known price: what was spent is at least the money in `accounts`, and nobody knows how much. */
+  readonly unpricedCalls: number
   readonly journal: string | undefined
 }
 

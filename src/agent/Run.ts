@@ -235,6 +235,7 @@ export class Run {
     const accounts = Budget.statement(this.ledger)
     const ends = accounts.flatMap((row) => this.#ends.get(row.account) ?? [])
     const overran = accounts.some((row) => row.overran)
-    return { run: this.id, accounts, ends, overran, journal: this.log.location }
+    const unpricedCalls = accounts.reduce((sum, row) => sum + row.unpricedCalls, 0)
+    return { run: this.id, accounts, ends, overran, unpricedCalls, journal: this.log.location }
   }
 }

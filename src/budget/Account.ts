@@ -85,6 +85,8 @@ export interface Account {
   readonly debt: Amounts
   /** True once a bill exceeded its hold. */
   readonly overran: boolean
+  /** Calls of its own whose money nobody knows; in `used` they stand without any. */
+  readonly unpricedCalls: number
   readonly openChildren: number
   readonly pendingHolds: number
   readonly window: Window | undefined
@@ -123,6 +125,7 @@ export const make = (options: {
   childrenUsed: zero,
   debt: zero,
   overran: false,
+  unpricedCalls: 0,
   openChildren: 0,
   pendingHolds: 0,
   window: options.window,

@@ -20,7 +20,7 @@ import {
   validate,
   zero,
 } from "./Dimension.ts"
-import { overrun } from "./Holds.ts"
+import { countUnpriced, overrun, unpricedIn } from "./Holds.ts"
 import { serveAround } from "./Line.ts"
 import type { Refusal } from "./Refusal.ts"
 import type { Reserve } from "./Reserve.ts"
@@ -53,6 +53,8 @@ export const adjust = (books: Books, ref: HoldRef, actual: Grant): Result.Result
   if (!isZero(excess) && !cover(books.pathOf(owner), reserve, excess).path.every(Accounts.isExact))
     return refused(invalidAmount("actual", "more than can be counted", "look at what was reported"))
   giveBack(books, { hold, closed, owner, reserve }, subtract(hold.amounts, min(bill, hold.amounts)))
+  const corrected = unpricedIn(hold, bill) - unpricedIn(hold, hold.amounts)
+  books.put(countUnpriced(books.account(ref.account), corrected))
   const resolution = { bill, settlement: { excess: zero, covered: true, short: [] } }
   const adjusted: Hold = { ...hold, state: "Adjusted", resolution }
   books.putHold(adjusted)

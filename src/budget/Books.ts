@@ -34,6 +34,8 @@ export interface Hold extends HoldRef {
   readonly state: "Pending" | "Settled" | "Voided" | "Assumed" | "Adjusted"
   /** The part of `amounts` that was added after it was placed. */
   readonly extended?: Amounts
+  /** True where nobody knew the price: its money is not held and not known. */
+  readonly unpriced?: true
   /** The bill it was settled with or adjusted to, and the answer to that. */
   readonly resolution?: Resolution
 }

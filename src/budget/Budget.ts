@@ -119,6 +119,8 @@ export type Booking =
  * @since 0.1.0
  */
 export interface Attempt<A, E = never, R = never> {
+  /** Nobody knows the price of the call: money is not held, and the statement says that it is not known. */
+  readonly unpriced?: boolean | undefined
   /** The worst case, possibly shrunk to what can be reached; a dimension left out of `reachable` is uncapped. */
   readonly hold: (reachable: Grant) => Grant
   readonly use: (hold: Hold) => Effect.Effect<A, E, R>
@@ -160,7 +162,7 @@ export const spend = <A, E, R>(
     Effect.suspend(() => {
       const { ledger, account } = purse
       const { id, reserve } = place
-      const placed = ledger.hold({ account, id }, reserve, attempt.hold(ledger.reachable(account, reserve)))
+      const placed = ledger.hold({ account, id }, reserve, attempt.hold(ledger.reachable(account, reserve)), attempt)
       if (Result.isFailure(placed)) return Effect.fail(errorOf(purse, "hold", placed.failure))
       const hold = placed.success
       // An id that was used before is answered with its hold as it is now, and that one pays for no second call.

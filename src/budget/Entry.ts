@@ -75,7 +75,13 @@ export const Entry = Schema.Union([
     charge: Sparse,
     content: Schema.String,
   }),
-  Schema.TaggedStruct("Held", { ...resolved, amounts: Sparse, moved: Sparse }),
+  /** `unpriced` where nobody knew what the call would cost: its money stands at nothing and is not known. */
+  Schema.TaggedStruct("Held", {
+    ...resolved,
+    amounts: Sparse,
+    moved: Sparse,
+    unpriced: Schema.optionalKey(Schema.Literal(true)),
+  }),
   Schema.TaggedStruct("Settled", { ...resolved, held: Sparse, actual: Sparse }),
   Schema.TaggedStruct("Voided", { ...resolved, held: Sparse }),
   Schema.TaggedStruct("Assumed", { ...resolved, held: Sparse }),

@@ -52,21 +52,51 @@ const notWorking = (self: Account, reserve: Reserve): Refusal | undefined => {
 
 const resolvedOf = (hold: Hold) => ({ account: hold.account, hold: hold.id, reserve: hold.reserve })
 
+/** What there is to say about a hold beside its amounts. */
+export interface About {
+  /** Nobody knows what the call costs: its money is not held, and counted as unknown if it was billed. */
+  readonly unpriced?: boolean | undefined
+}
+
+/** Whether a bill leaves open what was paid: tokens of an unknown price, and no money beside them. */
+const isUnknown = (hold: Hold, bill: Amounts): boolean =>
+  hold.unpriced === true && bill.money === 0 && bill.inputTokens + bill.outputTokens > 0
+
+/** Counts a call whose money nobody knows, or no longer does. */
+export const countUnpriced = (self: Account, more: number): Account =>
+  more === 0 ? self : { ...self, unpricedCalls: self.unpricedCalls + more }
+
+/** How many calls of unknown money a resolution adds: one or none. */
+export const unpricedIn = (hold: Hold, bill: Amounts): number => (isUnknown(hold, bill) ? 1 : 0)
+
 /**
  * Sets amounts aside for one call before it is made.
  *
  * **Fails with** `Insufficient` (every short dimension), `NotOpen`, `DeadlinePassed`, `IdConflict`, `InvalidAmount`.
  */
-export const place = (books: Books, ref: HoldRef, reserve: Reserve, wanted: Grant): Result.Result<Hold, Refusal> => {
-  if (!books.hasAnswered("hold", ref.account, ref.id)) return placeNow(books, ref, reserve, wanted)
-  return books.once(requestOf(books, ref, reserve, wanted), () => placeNow(books, ref, reserve, wanted))
+export const place = (
+  books: Books,
+  ref: HoldRef,
+  reserve: Reserve,
+  wanted: Grant,
+  about: About = plain,
+): Result.Result<Hold, Refusal> => {
+  if (!books.hasAnswered("hold", ref.account, ref.id)) return placeNow(books, ref, { reserve, wanted, about })
+  return books.once(requestOf(books, ref, reserve, wanted), () => placeNow(books, ref, { reserve, wanted, about }))
 }
+
+const plain: About = {}
 
 /** Only a refusal needs it: a hold itself shows what was asked under its id. */
 const requestOf = (books: Books, ref: HoldRef, reserve: Reserve, wanted: Grant): Request =>
   books.request("hold", ref.account, ref.id, { reserve, wanted })
 
-const placeNow = (books: Books, ref: HoldRef, reserve: Reserve, wanted: Grant): Result.Result<Hold, Refusal> => {
+const placeNow = (
+  books: Books,
+  ref: HoldRef,
+  of: { readonly reserve: Reserve; readonly wanted: Grant; readonly about: About },
+): Result.Result<Hold, Refusal> => {
+  const { reserve, wanted, about } = of
   const refused = (reason: Refusal) =>
     books.refused("hold", ref.account, ref.id, reason, requestOf(books, ref, reserve, wanted))
   const wrong = wrongIn(wanted, "hold")
@@ -82,20 +112,18 @@ const placeNow = (books: Books, ref: HoldRef, reserve: Reserve, wanted: Grant): 
   if (uncountable !== undefined && Accounts.fitsIn(self, reserve, vector)) return refused(uncountable)
   const placed = Accounts.hold(self, reserve, vector)
   if (Result.isFailure(placed)) return refused(placed.failure)
-  const hold: Hold = {
-    account: ref.account,
-    id: ref.id,
-    reserve,
-    amounts: vector,
-    state: "Pending",
-  }
+  const known: Hold = { account: ref.account, id: ref.id, reserve, amounts: vector, state: "Pending" }
+  const hold = about.unpriced === true ? { ...known, ...unpriced } : known
   books.put(placed.success.account)
   books.putHold(hold)
   books.count(vector)
   const [shown, moved] = [nonZero(vector), nonZero(placed.success.moved)]
-  books.record({ _tag: "Held", account: ref.account, hold: ref.id, reserve, amounts: shown, moved })
+  const entry = { _tag: "Held", account: ref.account, hold: ref.id, reserve, amounts: shown, moved } as const
+  books.record(about.unpriced === true ? { ...entry, ...unpriced } : entry)
   return ok(hold)
 }
+
+const unpriced = { unpriced: true } as const
 
 /** The same hold delivered again is answered with the hold as it is now: nothing is set aside twice. */
 const placedAgain = (books: Books, hold: Hold, reserve: Reserve, wanted: Amounts): Result.Result<Hold, Refusal> =>
@@ -158,7 +186,8 @@ export const settle = (books: Books, ref: HoldRef, actual: Grant): Result.Result
   if (hold === undefined || hold.state !== "Pending") return refused(notPending(ref, hold))
   const uncountable = books.uncountable("actual", bill, hold.amounts)
   if (uncountable !== undefined) return refused(uncountable)
-  const { account, excess } = Accounts.resolve(books.account(ref.account), hold, bill)
+  const { account: resolved, excess } = Accounts.resolve(books.account(ref.account), hold, bill)
+  const account = countUnpriced(resolved, unpricedIn(hold, bill))
   const covered = isZero(excess)
     ? undefined
     : cover([account, ...books.pathOf(ref.account).slice(1)], hold.reserve, excess)
@@ -207,7 +236,7 @@ export const release = (books: Books, ref: HoldRef, state: "Voided" | "Assumed")
   const booked = state === "Voided" ? zero : hold.amounts
   const { account } = Accounts.resolve(books.account(ref.account), hold, booked)
   const resolved: Hold = { ...hold, state }
-  books.put(account)
+  books.put(countUnpriced(account, unpricedIn(hold, booked)))
   books.putHold(resolved)
   books.count(booked, hold.amounts)
   books.record({ _tag: state, ...resolvedOf(hold), held: nonZero(hold.amounts) })

@@ -15,6 +15,7 @@ import { Books, type Hold, type HoldRef, type Limits, refuse, type Settlement } 
 import type { Carving, EvenCarving, Opening } from "./Carve.ts"
 import { dimensions, type Dimension, type Grant, invalidAmount, isNatural } from "./Dimension.ts"
 import type { Entry } from "./Entry.ts"
+import type { About } from "./Holds.ts"
 import type * as Line from "./Line.ts"
 import { operations } from "./Operations.ts"
 import type { Refusal } from "./Refusal.ts"
@@ -140,8 +141,8 @@ export class Ledger {
    *
    * **Fails with** `Insufficient` (every short dimension), `NotOpen`, `DeadlinePassed`, `IdConflict`, `InvalidAmount`.
    */
-  hold(ref: HoldRef, reserve: Reserve, wanted: Grant): Result.Result<Hold, Refusal> {
-    return operations.hold(this.#books, ref, reserve, wanted)
+  hold(ref: HoldRef, reserve: Reserve, wanted: Grant, about?: About): Result.Result<Hold, Refusal> {
+    return operations.hold(this.#books, ref, reserve, wanted, about)
   }
 
   /**

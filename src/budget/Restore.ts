@@ -210,7 +210,7 @@ class Replay {
     const ref: HoldRef = { account: entry.account, id: entry.hold }
     switch (entry._tag) {
       case "Held":
-        return void operations.hold(books, ref, entry.reserve, entry.amounts)
+        return void operations.hold(books, ref, entry.reserve, entry.amounts, entry)
       case "Extended":
         return void operations.extendHold(books, ref, entry.amounts, entry.under?.id)
       case "Settled":

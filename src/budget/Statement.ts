@@ -31,6 +31,8 @@ export interface Row {
   readonly left: Amounts
   readonly debt: Amounts
   readonly overran: boolean
+  /** How many calls of its own have no known price; their money is missing in `own`, which is at least what was spent. */
+  readonly unpricedCalls: number
   readonly reserves: PerReserve<{ readonly opening: Amounts; readonly allocated: Amounts; readonly used: Amounts }>
 }
 
@@ -62,6 +64,7 @@ const rowOf = (self: Account): Row => ({
   left: Accounts.unused(self),
   debt: self.debt,
   overran: self.overran,
+  unpricedCalls: self.unpricedCalls,
   reserves: {
     explore: reserveOf(self, "explore"),
     retry: reserveOf(self, "retry"),

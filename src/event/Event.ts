@@ -119,6 +119,8 @@ const Decided = Schema.TaggedStruct("Decided", {
   text: Schema.optionalKey(Content),
   why: Schema.optionalKey(Schema.String),
   model: Schema.optionalKey(Schema.String),
+  /** The service tier that served it, where the provider said so. */
+  tier: Schema.optionalKey(Schema.String),
   /** Stands for everything the policy was shown. */
   promptHash: Schema.optionalKey(Schema.String),
   used: Sparse,
@@ -133,6 +135,37 @@ const DecisionFailed = Schema.TaggedStruct("DecisionFailed", {
   code: Schema.String,
   message: Schema.String,
   retryable: Schema.Boolean,
+  model: Schema.optionalKey(Schema.String),
+})
+
+/**
+ * What a provider told about a call that is booked at its hold all the same: usage that cannot be believed, as it came,
+ * or the name of a stored response, by which its usage can be asked for later.
+ */
+const Reported = Schema.TaggedStruct("Reported", {
+  ...inStep,
+  /** The hold it is booked at. */
+  bookedAt: Schema.String,
+  /** The model that was asked. */
+  model: Schema.String,
+  servedBy: Schema.optionalKey(Schema.String),
+  tier: Schema.optionalKey(Schema.String),
+  response: Schema.optionalKey(Schema.String),
+  /** A number that is none in JSON stands as its word. */
+  usage: Schema.optionalKey(Schema.Record(Schema.String, Schema.Union([Schema.Finite, Schema.String]))),
+})
+
+/**
+ * A model has failed for good. From here on the agent asks `to`, the model at place `at` of the chain (the first is 0);
+ * without it there is none left. `unpriced` are those passed over because nobody knows their price and money is capped.
+ */
+const FellBack = Schema.TaggedStruct("FellBack", {
+  ...inStep,
+  purpose: Purpose,
+  from: Schema.String,
+  to: Schema.optionalKey(Schema.String),
+  at: Schema.optionalKey(Schema.Finite),
+  unpriced: Schema.Array(Schema.String),
 })
 
 const ofCall = { ...inStep, call: Schema.String, tool: Schema.String }
@@ -233,6 +266,8 @@ export const Event = Schema.Union([
   AgentStarted,
   Decided,
   DecisionFailed,
+  Reported,
+  FellBack,
   CallStarted,
   CallFailed,
   CallEnded,

@@ -4,20 +4,20 @@
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import * as Random from "effect/Random"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Budget from "../budget/Budget.ts"
 import type { Purpose } from "../event/Event.ts"
 import { firstShort, type StopReason } from "../event/StopReason.ts"
-import type { Decision, DecisionFailure, Terms, Unpriced } from "../policy/Policy.ts"
+import type { Asking, Decision, DecisionFailure, Terms, Unpriced } from "../policy/Policy.ts"
 import { recordable } from "../policy/Proposal.ts"
 import type { Verification } from "../verify/Verifier.ts"
 import { within } from "../tool/Bounded.ts"
-import { inEpoch } from "../tool/Epoch.ts"
 import { andThen, isDone } from "../tool/Immediate.ts"
 import type { Machine } from "./Machine.ts"
-import { spend, Unwritten, whileOpen } from "./Spend.ts"
+import * as Record from "./Record.ts"
+import { spend, Unwritten } from "./Spend.ts"
+import * as Wait from "./Wait.ts"
 
 /** Why the loop has to stop. `short` lists every short dimension of a stop for budget. */
 export interface Stop {
@@ -52,26 +52,35 @@ export interface Decided {
   readonly uncovered: ReadonlyArray<Budget.Dimension>
 }
 
-/** Decides for `purpose`, trying again after failures that may pass. */
+/** Decides for `purpose`, trying again after failures that may pass, and then with the next model, if there is one. */
 export const decide = <A, R>(
   machine: Machine<A, R>,
   purpose: Purpose,
   attempt = 1,
+  tries = 1,
 ): Effect.Effect<Decided | Stop, never, R> => {
   const reserve: Budget.Reserve = purpose === "wrap_up" ? "output" : attempt === 1 ? "explore" : "retry"
   return Effect.flatMap(tryOnce(machine, purpose, { reserve, attempt }), (made) =>
-    made._tag === "Failed" ? again(machine, { purpose, attempt, reserve }, made.failure) : Effect.succeed(made),
+    made._tag === "Failed" ? again(machine, { purpose, attempt, tries, reserve }, made.failure) : Effect.succeed(made),
   )
+}
+
+/** An attempt at a step; `tries` counts those at the model that is asked now. */
+interface At {
+  readonly purpose: Purpose
+  readonly attempt: number
+  readonly tries: number
+  readonly reserve: Budget.Reserve
 }
 
 /** After an attempt that failed: another one, where that is worth it and can be afforded. */
 const again = <A, R>(
   machine: Machine<A, R>,
-  at: { readonly purpose: Purpose; readonly attempt: number; readonly reserve: Budget.Reserve },
+  at: At,
   failure: DecisionFailure,
 ): Effect.Effect<Decided | Stop, never, R> =>
   Effect.gen(function* () {
-    const { purpose, attempt, reserve } = at
+    const { purpose, attempt, tries, reserve } = at
     machine.record({
       _tag: "DecisionFailed",
       agent: machine.agent,
@@ -81,14 +90,36 @@ const again = <A, R>(
       code: failure.code,
       message: failure.message,
       retryable: failure.retryable,
+      ...(failure.model === undefined ? {} : { model: failure.model }),
     })
     if (isPast(machine, reserve)) return stop("deadline", failure.message)
-    if (purpose === "wrap_up" || !failure.retryable || attempt > machine.settings.modelRetries) {
-      return stop("model_error", failure.message)
+    if (purpose === "wrap_up" || !failure.retryable || tries > machine.settings.modelRetries) {
+      return yield* fallBack(machine, at, failure)
     }
-    const waited = yield* backOff(machine, attempt, failure)
-    return waited ?? (yield* decide(machine, purpose, attempt + 1))
+    const wait = yield* Wait.afterFailure(machine, tries, failure)
+    const left = machine.purse.ledger.leftMillis(machine.purse.account, "retry") ?? Infinity
+    if (wait >= left) {
+      const message = `the model asks to wait ${wait} ms, ${left} ms are left`
+      return yield* fallBack(machine, at, { ...failure, message, late: true })
+    }
+    const id = `step-${machine.step}/wait-${attempt}`
+    const passed = wait === 0 ? undefined : yield* Effect.result(Wait.pass(machine, { id, reserve: "retry" }, wait))
+    if (passed !== undefined && Result.isFailure(passed)) return stopOf(passed.failure)
+    return yield* decide(machine, purpose, attempt + 1, tries + 1)
   })
+
+/** A model has failed for good: the next one of its chain is asked from here on, or the run stops. */
+const fallBack = <A, R>(
+  machine: Machine<A, R>,
+  { purpose, attempt }: At,
+  failure: DecisionFailure,
+): Effect.Effect<Decided | Stop, never, R> => {
+  const { fallback, model = "", message } = failure
+  if (fallback !== undefined) Record.fellBack(machine, { purpose, from: model, fallback })
+  if (fallback?.to !== undefined) return decide(machine, purpose, attempt + 1)
+  const passedOver = fallback === undefined ? "" : `; nobody knows the price of ${fallback.unpriced.join(", ")}`
+  return Effect.succeed(stop(failure.late === true ? "deadline" : "model_error", `${message}${passedOver}`))
+}
 
 interface Failed {
   readonly _tag: "Failed"
@@ -126,10 +157,17 @@ const attemptOf = <A, R>(
   purpose: Purpose,
   of: { readonly reserve: Budget.Reserve; readonly attempt: number; readonly coming: Coming<R> },
 ): Effect.Effect<Decided | Failed, Budget.BudgetError | PolicyBroken, R> => {
-  const place = { id: `step-${machine.step}/${purpose}/attempt-${of.attempt}`, reserve: of.reserve }
-  return Effect.map(
-    asked(() => spend(machine, place, limited(machine, of.reserve, of.coming.attempt))),
-    (spent) => outcomeOf(spent, of.attempt),
+  const { attempt, reserve } = of
+  const asking = of.coming.attempt
+  const place = { id: `step-${machine.step}/${purpose}/attempt-${attempt}`, reserve }
+  const made = Effect.map(
+    asked(() => spend(machine, place, limited(machine, reserve, asking))),
+    (spent) => outcomeOf(spent, attempt),
+  )
+  if (asking.turn === undefined) return made
+  const turn = asked(() => Wait.forTurn(machine, { id: `${place.id}/turn`, reserve }, asking))
+  return Effect.andThen(turn, made).pipe(
+    Effect.catchTag("TooLate", ({ failure }) => Effect.succeed<Failed>({ _tag: "Failed", failure })),
   )
 }
 
@@ -167,13 +205,22 @@ const asked = <B, E, R>(ask: () => Effect.Effect<B, E, R>): Effect.Effect<B, E |
 const brokenBy = (defect: unknown): Effect.Effect<never, PolicyBroken> =>
   defect instanceof Unwritten ? Effect.die(defect.reason) : Effect.fail(new PolicyBroken())
 
-/** Cuts an attempt off where its reserve ends; what it cost is then unknown and booked by the attempt itself. */
-const limited = <A, R, B, R2>(
+/**
+ * Cuts an attempt off where its reserve ends; what it cost is then unknown and booked by the attempt itself. What there is
+ * to tell of a call that is booked at its hold is on record before that.
+ */
+const limited = <A, R, R2>(
   machine: Machine<A, R>,
   reserve: Budget.Reserve,
-  attempt: Budget.Attempt<B, DecisionFailure, R2>,
-): Budget.Attempt<B, DecisionFailure, R2> => ({
+  attempt: Asking<R2>,
+): Budget.Attempt<Decision, DecisionFailure, R2> => ({
   ...attempt,
+  book: (exit, hold) => {
+    const booking = attempt.book(exit, hold)
+    const told = booking._tag === "Assume" ? attempt.told?.() : undefined
+    if (told !== undefined) Record.reported(machine, hold, told)
+    return booking
+  },
   use: (hold) => {
     const { ledger, account } = machine.purse
     const leftMillis = () => ledger.leftMillis(account, reserve)
@@ -238,7 +285,7 @@ const keepAnswerable = <A, R>(
 }
 
 interface Coming<R> {
-  readonly attempt: Budget.Attempt<Decision, DecisionFailure, R>
+  readonly attempt: Asking<R>
   readonly needs: Budget.Grant
 }
 
@@ -285,29 +332,3 @@ const less = (reachable: Budget.Grant, taken: Budget.Grant): Budget.Grant =>
       reachable[d] === undefined ? [] : [[d, Math.max(0, reachable[d] - (taken[d] ?? 0))]],
     ),
   )
-
-/** Waits before the next attempt; the wait is a tick. Answers with a stop where it cannot be afforded. */
-const backOff = <A, R>(
-  machine: Machine<A, R>,
-  attempt: number,
-  failure: DecisionFailure,
-): Effect.Effect<Stop | undefined> =>
-  Effect.gen(function* () {
-    const jitter = yield* Random.next
-    const own = machine.settings.backoffMillis * 2 ** (attempt - 1) * (0.5 + jitter / 2)
-    const wait = Math.ceil(Math.max(failure.retryAfterMillis ?? 0, own))
-    if (wait === 0) return undefined
-    const left = machine.purse.ledger.leftMillis(machine.purse.account, "retry") ?? Infinity
-    if (wait >= left) return stop("deadline", `the model asks to wait ${wait} ms, ${left} ms are left`)
-    const id = inEpoch(`step-${machine.step}/wait-${attempt}`, machine.epoch)
-    const spent = yield* whileOpen(
-      machine,
-      { id, reserve: "retry" },
-      {
-        hold: () => ({ ticks: 1 }),
-        use: () => Effect.sleep(wait),
-        book: () => ({ _tag: "Settle", actual: { ticks: 1 } }),
-      },
-    ).pipe(Effect.result)
-    return Result.isFailure(spent) ? stopOf(spent.failure) : undefined
-  })

@@ -6,9 +6,9 @@ import type * as Tool from "effect/ai/Tool"
 import type { Account, Grant, PerReserve, Purse } from "../budget/Budget.ts"
 import { availableIn } from "../budget/Account.ts"
 import * as Content from "../event/Content.ts"
-import type { Call, Event, Purpose, Recorded } from "../event/Event.ts"
+import type { Call, Event, EventOf, Purpose, Recorded } from "../event/Event.ts"
 import type { AnswerFormat } from "../policy/Answer.ts"
-import type { Policy, View } from "../policy/Policy.ts"
+import type { Policy, Stored, View } from "../policy/Policy.ts"
 import { type AgentState, Fold } from "../state/State.ts"
 import { requestFor } from "../policy/Conversation.ts"
 import type { EffectLedger } from "../tool/EffectLedger.ts"
@@ -128,6 +128,10 @@ export class Machine<A, R> {
   readonly guards: Guards
   /** The number of the current step, from 1. */
   step = 0
+  /** How many models of the policy have failed for good. */
+  failedModels = 0
+  /** Calls that were booked at their hold, and whose provider keeps the response. */
+  readonly stored: Array<Stored & { readonly hold: string }> = []
   /** The best answer so far that was not accepted: kept whatever happens next. */
   remains: Remains<A> = { answer: undefined, text: undefined }
   readonly #fold: Fold
@@ -158,7 +162,19 @@ export class Machine<A, R> {
   resume(events: ReadonlyArray<Recorded>): void {
     for (const { event, atMillis } of events) this.#fold.apply(event, atMillis)
     this.step = events.reduce((most, { event }) => Math.max(most, stepOf(event, this.agent)), 0)
+    for (const { event } of events) {
+      if (event._tag === "Reported") this.noteReport(event)
+      if (event._tag === "FellBack") this.noteFallback(event)
+    }
     this.guards.resume(this.state.session.turns)
+  }
+
+  noteReport({ bookedAt: hold, model, response }: EventOf<"Reported">): void {
+    if (response !== undefined) this.stored.push({ hold, model, response })
+  }
+
+  noteFallback({ at }: EventOf<"FellBack">): void {
+    this.failedModels = at ?? this.failedModels
   }
 
   get state(): AgentState {
@@ -200,6 +216,7 @@ export class Machine<A, R> {
       answer: this.answer as AnswerFormat<unknown>,
       left: new Left(account),
       leftMillis: this.purse.ledger.leftMillis(this.purse.account, purpose === "wrap_up" ? "output" : "explore"),
+      failedModels: this.failedModels,
     }
   }
 

@@ -1,9 +1,11 @@
 /**
  * Writing down what was decided.
  */
-import { amounts, nonZero } from "../budget/Budget.ts"
+import { amounts, type Hold, nonZero } from "../budget/Budget.ts"
 import * as Content from "../event/Content.ts"
-import type { Call, Purpose } from "../event/Event.ts"
+import type { Call, EventOf, Purpose } from "../event/Event.ts"
+import type { Told } from "../model/Meter.ts"
+import type { Fallback } from "../policy/Policy.ts"
 import type { Proposal } from "../policy/Proposal.ts"
 import type { Decided } from "./Decide.ts"
 import type { Machine } from "./Machine.ts"
@@ -57,6 +59,42 @@ export const answer = <A, R>(
   )
 }
 
+/** What a provider told about a call that is booked at its hold. A response that it keeps may be asked for later. */
+export const reported = <A, R>(machine: Machine<A, R>, hold: Hold, told: Told): void => {
+  const { model, servedBy, tier, response, usage } = told
+  const raw = Object.entries(usage ?? {}).flatMap(([name, value]) =>
+    value === undefined ? [] : [[name, Number.isFinite(value) ? value : String(value)] as const],
+  )
+  const { agent, step } = machine
+  const event: EventOf<"Reported"> = {
+    _tag: "Reported",
+    agent,
+    step,
+    bookedAt: hold.id,
+    model,
+    ...(servedBy === undefined ? {} : { servedBy }),
+    ...(tier === undefined ? {} : { tier }),
+    ...(response === undefined ? {} : { response }),
+    ...(raw.length === 0 ? {} : { usage: Object.fromEntries(raw) }),
+  }
+  machine.record(event)
+  machine.noteReport(event)
+}
+
+/** A model has failed for good; the next one is asked from here on, if there is one. */
+export const fellBack = <A, R>(
+  machine: Machine<A, R>,
+  of: { readonly purpose: Purpose; readonly from: string; readonly fallback: Fallback },
+): void => {
+  const { purpose, from, fallback } = of
+  const { to, unpriced } = fallback
+  const { agent, step } = machine
+  const next = to === undefined ? {} : { to: to.model, at: to.at }
+  const event: EventOf<"FellBack"> = { _tag: "FellBack", agent, step, purpose, from, unpriced, ...next }
+  machine.record(event)
+  machine.noteFallback(event)
+}
+
 const textOf = (proposal: Proposal) => (proposal.text === undefined ? {} : { text: Content.fromText(proposal.text) })
 
 const of = <A, R>(machine: Machine<A, R>, { attempt, decision }: Decided, purpose: Purpose) => ({
@@ -68,5 +106,6 @@ const of = <A, R>(machine: Machine<A, R>, { attempt, decision }: Decided, purpos
   used: nonZero(amounts(decision.used)),
   certainty: decision.certainty,
   ...(decision.model === undefined ? {} : { model: decision.model }),
+  ...(decision.tier === undefined ? {} : { tier: decision.tier }),
   ...(decision.promptHash === undefined ? {} : { promptHash: decision.promptHash }),
 })

@@ -22,7 +22,10 @@ import * as ResponseIdTracker from "effect/ai/ResponseIdTracker"
 import type * as Tool from "effect/ai/Tool"
 import * as Estimate from "./Estimate.ts"
 import type { Price } from "./Price.ts"
+import type { Rate } from "./Rate.ts"
 import { CallHeaders, MaxOutputTokens, OnReport, type Report, type Usage } from "./Provider.ts"
+
+export { inChain, withCeiling, withFallback, withRate } from "./Variants.ts"
 
 /**
  * One request: messages, the tools offered, and, for the last answer, the tool whose parameters are the schema of it.
@@ -99,10 +102,26 @@ export interface Model {
   readonly retrieve?: ((id: string) => Effect.Effect<Report | undefined>) | undefined
   /** The service tier that every request asks for. */
   readonly tier?: string | undefined
+  /** What is held and booked where nobody knows a price; see {@link withCeiling}. */
+  readonly ceiling?: Price | undefined
+  /** Whether the provider bills what it answers with a 5xx status; `"unbilled"` unless given, like a 429. */
+  readonly serverErrors?: "unbilled" | "unknown" | undefined
+  /** How often it may be asked; see {@link withRate}. */
+  readonly rate?: ReadonlyArray<Limit> | undefined
   /** What the model that a reply names costs; `tier` is the one it was served in. */
   readonly priceOf?: ((model: string, tier: string | undefined) => Price | undefined) | undefined
   /** Asked after this one has failed for good. */
   readonly fallback?: Model | undefined
+}
+
+/**
+ * So much of something in a window of time; `of` is what is counted.
+ *
+ * @category rates
+ * @since 0.1.0
+ */
+export interface Limit extends Rate {
+  readonly of: "requests" | "inputTokens" | "tokens"
 }
 
 /**

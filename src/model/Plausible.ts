@@ -37,9 +37,10 @@ export const plausible = (usage: Usage | undefined): Complete | undefined => {
     isNatural(complete.reasoningTokens)
   const consistent =
     complete.cachedInputTokens + complete.cacheWriteInputTokens <= complete.inputTokens &&
-    complete.reasoningTokens <= complete.outputTokens &&
-    usage.totalTokens === undefined
-  return natural && consistent && complete.inputTokens + complete.outputTokens > 0 ? complete : undefined
+    complete.reasoningTokens <= complete.outputTokens
+  const { totalTokens: total } = usage
+  const isWhole = total === undefined || (isNatural(total) && total >= complete.inputTokens + complete.outputTokens)
+  return natural && consistent && isWhole && complete.inputTokens + complete.outputTokens > 0 ? complete : undefined
 }
 
 /** A whole number from 0 on that a float holds exactly. */

@@ -23,7 +23,7 @@ export interface Usage {
   readonly cacheWriteInputTokens: number | undefined
   readonly outputTokens: number | undefined
   readonly reasoningTokens: number | undefined
-  /** Only where the provider states a total below input and output together, so that none of them can be believed. */
+  /** Input and output together, where the provider says that too: less than its parts is no usage to believe. */
   readonly totalTokens?: number | undefined
 }
 
@@ -35,7 +35,7 @@ export interface Usage {
  * - `Refused`: the provider answered with an error status instead of a reply.
  * - `NotSent`: the connection was never opened; nothing can have been billed.
  * - `Lost`: the request left and no reply came back (timeout, cut connection); it may have been billed. `id` names the
- *   response where it had begun.
+ *   stored response, if that much of it came.
  *
  * @category usage
  * @since 0.1.0

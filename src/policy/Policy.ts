@@ -11,10 +11,11 @@ import type * as Tool from "effect/ai/Tool"
 import type { Attempt, Grant, PerReserve } from "../budget/Budget.ts"
 import type { Purpose } from "../event/Event.ts"
 import * as Meter from "../model/Meter.ts"
-import { CurrentModel, type Model } from "../model/Model.ts"
+import { type Count, CurrentModel, inChain, type Model, type Request } from "../model/Model.ts"
 import type { AgentState, Turn } from "../state/State.ts"
 import { messageOfCause } from "../tool/ToolSet.ts"
 import type { AnswerFormat } from "./Answer.ts"
+import { chained, laterBill } from "./Chain.ts"
 import { propose, requestFor } from "./Conversation.ts"
 import type { Proposal } from "./Proposal.ts"
 
@@ -40,6 +41,8 @@ export interface View {
   readonly answer: AnswerFormat<unknown>
   readonly left: PerReserve<Grant>
   readonly leftMillis: number | undefined
+  /** How many models of the policy have failed for good in this run: the place, from 0, of the one to ask. */
+  readonly failedModels?: number | undefined
 }
 
 /** A proposal, and what it cost to come by. */
@@ -48,6 +51,8 @@ export interface Decision {
   readonly used: Grant
   readonly certainty: "exact" | "assumed"
   readonly model?: string | undefined
+  /** The service tier that served it. */
+  readonly tier?: string | undefined
   /** Stands for everything that was shown to the model. */
   readonly promptHash?: string | undefined
 }
@@ -65,6 +70,42 @@ export interface DecisionFailure {
   readonly message: string
   readonly retryable: boolean
   readonly retryAfterMillis?: number | undefined
+  /** The model that failed. */
+  readonly model?: string | undefined
+  /** Whom to ask once it has failed for good. */
+  readonly fallback?: Fallback | undefined
+  /** True where there was not enough time left to ask at all. */
+  readonly late?: boolean | undefined
+}
+
+/**
+ * The next model of a chain: its name and its place, from 0; absent where none is left. `unpriced` are those passed over,
+ * since nobody knows their price and money is capped.
+ */
+export interface Fallback {
+  readonly to: { readonly model: string; readonly at: number } | undefined
+  readonly unpriced: ReadonlyArray<string>
+}
+
+/**
+ * An attempt to decide.
+ *
+ * `turn` is asked before it is held, with what it will hold and the time that is left: 0 when it may be made now, else the
+ * milliseconds to wait before asking again; it fails where that is more than there is. `told` says what else is to be
+ * recorded of a call that is booked at its hold.
+ *
+ * @category policies
+ * @since 0.1.0
+ */
+export interface Asking<out R = never> extends Attempt<Decision, DecisionFailure, R> {
+  readonly turn?: ((planned: Grant, withinMillis: number) => Effect.Effect<number, DecisionFailure>) | undefined
+  readonly told?: (() => Meter.Told | undefined) | undefined
+}
+
+/** A response that a provider keeps. */
+export interface Stored {
+  readonly model: string
+  readonly response: string
 }
 
 /** How an attempt to decide is paid. */
@@ -83,9 +124,11 @@ export interface Terms {
 export interface Policy<out R = never> {
   readonly name: string
   /** One attempt to decide, bounded beforehand. */
-  readonly attempt: (view: View, terms: Terms) => Effect.Effect<Attempt<Decision, DecisionFailure, R>, Unpriced, R>
+  readonly attempt: (view: View, terms: Terms) => Effect.Effect<Asking<R>, Unpriced, R>
   /** What the wrap-up would need if it were made after this view, so that exploring can stop in time. */
   readonly wrapUpNeeds: (view: View) => Effect.Effect<Grant, never, R>
+  /** What a call came to that was booked at its hold, where its provider can tell by now. */
+  readonly laterBill?: ((stored: Stored) => Effect.Effect<Grant | undefined, never, R>) | undefined
 }
 
 const oneStep: Grant = { steps: 1, ticks: 1 }
@@ -163,6 +206,7 @@ export const model = (options: ModelOptions = {}): Policy<CurrentModel> => ({
   name: "model",
   attempt: (view, terms) => Effect.flatMap(CurrentModel, (current) => fromModel(current, options).attempt(view, terms)),
   wrapUpNeeds: (view) => Effect.flatMap(CurrentModel, (current) => fromModel(current, options).wrapUpNeeds(view)),
+  laterBill: (stored) => Effect.flatMap(CurrentModel, (current) => laterBill(current, stored)),
 })
 
 /**
@@ -171,33 +215,66 @@ export const model = (options: ModelOptions = {}): Policy<CurrentModel> => ({
  * @category policies
  * @since 0.1.0
  */
-export const fromModel = (current: Model, options: ModelOptions = {}): Policy => {
+export const fromModel = (first: Model, options: ModelOptions = {}): Policy => {
   const max = options.maxOutputTokens ?? 4096
   const output = { max, min: options.minOutputTokens ?? Math.min(256, max) }
   return {
     name: "model",
-    attempt: (view, terms) =>
-      Meter.isPriced(current, terms.moneyIsCapped)
-        ? Effect.succeed(ask(current, view, { ...terms, output }))
-        : Effect.fail(new Unpriced({ model: current.name })),
-    wrapUpNeeds: (view) => Effect.succeed(Meter.leastFor(current, requestFor({ ...view, purpose: "wrap_up" }), output)),
+    attempt: (view, terms) => {
+      const current = inChain(first, view.failedModels ?? 0)
+      if (!Meter.isPriced(current, terms.moneyIsCapped)) return Effect.fail(new Unpriced({ model: current.name }))
+      const asked = { ...terms, output, request: requestFor(view) }
+      return current.count === undefined ? Effect.succeed(ask(current, view, asked)) : askCounted(current, view, asked)
+    },
+    wrapUpNeeds: (view) => {
+      const current = inChain(first, view.failedModels ?? 0)
+      const request = requestFor({ ...view, purpose: "wrap_up" })
+      return Effect.succeed(Meter.leastFor(current, request, output, boundAfter(current, view, request)))
+    },
+    laterBill: (stored) => laterBill(first, stored),
   }
 }
 
-const ask = (
-  current: Model,
-  view: View,
-  options: Terms & { readonly output: Meter.OutputLimits },
-): Attempt<Decision, DecisionFailure> => {
-  const request = requestFor(view)
-  return Meter.attempt(current, request, {
-    ...options,
-    as: ({ reply, used, certainty, model }): Decision => ({
+interface Asked extends Terms {
+  readonly output: Meter.OutputLimits
+  readonly request: Request
+  readonly count?: Count
+}
+
+const ask = (current: Model, view: View, of: Asked): Asking => {
+  const { request } = of
+  const asking = Meter.attempt(current, request, {
+    ...of,
+    as: ({ reply, used, certainty, model, tier }): Decision => ({
       proposal: propose(reply, view),
       used,
       certainty,
       model,
+      tier,
       promptHash: request.hash,
     }),
   })
+  if (current.fallback === undefined && current.rate === undefined) return asking
+  return chained(current, asking, { at: view.failedModels ?? 0, moneyIsCapped: of.moneyIsCapped })
+}
+
+/** The exact count takes a request of its own: it is made before the hold, in the time that there is, and costs nothing. */
+const askCounted = (current: Model, view: View, of: Asked): Effect.Effect<Asking> =>
+  Effect.map(Meter.count(current, of.request, view.leftMillis), (count) => {
+    counts.set(view, count.tokens)
+    return ask(current, view, { ...of, count })
+  })
+
+/** What the coming decision of a view was counted at. */
+const counts = new WeakMap<View, number>()
+
+/**
+ * What a wrap-up after a view comes to, where the decision of that view was counted: as much, and what it says last. It
+ * needs no count of its own, and none where the estimate is lower.
+ */
+const boundAfter = (current: Model, view: View, request: Request): number | undefined => {
+  const counted = counts.get(view)
+  if (counted === undefined || request.parts === undefined) return undefined
+  const added = current.countInput({ messages: [request.parts.last], tools: [], answer: request.answer }).tokens
+  return Math.min(counted + added, current.countInput(request).tokens)
 }

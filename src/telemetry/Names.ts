@@ -47,6 +47,8 @@ export const holdInputTokens = "bursar.hold.input_tokens"
 export const holdOutputTokens = "bursar.hold.output_tokens"
 export const holdBound = "bursar.hold.bound"
 export const cost = "bursar.cost.nano_usd"
+/** The service tier that served a call, where the provider said so. */
+export const serviceTier = "bursar.service_tier"
 export const certainty = "bursar.usage.certainty"
 export const toolOutcome = "bursar.tool.outcome"
 export const toolEffect = "bursar.tool.effect"

@@ -45,7 +45,7 @@ const Turn = Schema.Struct({
   usage: Schema.optionalKey(Schema.NullOr(Usage)),
   est_in: count,
   max_out: count,
-  frames: Schema.optionalKey(Schema.Array(Schema.Unknown)),
+  frames: Schema.optionalKey(Schema.Array(Usage)),
   parts: Schema.optionalKey(Schema.Array(Schema.Unknown)),
   finish: Schema.optionalKey(Schema.String),
   fault: Schema.optionalKey(Schema.String),
@@ -151,7 +151,7 @@ export const Case = Schema.Struct({
   ),
   model: Schema.String,
   fallback: Schema.optionalKey(Schema.Array(Schema.String)),
-  options: Schema.optionalKey(json),
+  options: Schema.optionalKey(Schema.Record(Schema.String, json)),
   budget: Axes,
   reserves: Schema.optionalKey(Reserves),
   limits: Schema.optionalKey(
@@ -185,7 +185,19 @@ export const Case = Schema.Struct({
 export type Case = (typeof Case)["Type"]
 
 /** What this version can do of what a case may need. */
-const supported = new Set(["spawn", "verify", "cancel", "amend", "clamp", "ledger", "tool retries", "crash"])
+const supported = new Set([
+  "spawn",
+  "verify",
+  "cancel",
+  "amend",
+  "clamp",
+  "ledger",
+  "tool retries",
+  "crash",
+  "stream",
+  "fallback",
+  "options",
+])
 
 /** What a case needs and this version does not have: declared in `needs`, or used without saying so. */
 export const missingNeeds = (one: Case): ReadonlyArray<string> => {

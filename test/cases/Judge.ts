@@ -155,8 +155,13 @@ const compareRequests = (expect: Expectation, played: Played): ReadonlyArray<str
     return [
       ...differs(`request ${request.n} tools`, request.tools, sent.request.tools.length > 0),
       ...differs(`request ${request.n} max_out`, request.max_out, sent.maxOutputTokens),
+      ...differs(`request ${request.n} options`, inOrder(request.options), inOrder(sent.options)),
     ]
   })
+
+/** Options as text, by name: in what order they were set does not matter. */
+const inOrder = (options: Readonly<Record<string, unknown>> | undefined): string | undefined =>
+  options === undefined ? undefined : JSON.stringify(Object.entries(options).toSorted(([a], [b]) => (a < b ? -1 : 1)))
 
 const axes = {
   steps: "steps",

@@ -20,10 +20,10 @@ import {
   ToolError,
   Verifier,
 } from "../../src/index.ts"
-import { ScriptedModel } from "../../src/testing/index.ts"
+import type { ScriptedModel } from "../../src/testing/index.ts"
 import type { Case, Child, Tool as ToolScript, Turn } from "./Case.ts"
 import { endsStep } from "./Steps.ts"
-import { grantOf, inputOf, nanoPerMicro, priceOf, reservesOf, turnOf } from "./Script.ts"
+import { type Conversation, type Converse, grantOf, inputOf, nanoPerMicro, reservesOf, scripted } from "./Script.ts"
 
 /** What a case came to. */
 export interface Played {
@@ -40,20 +40,18 @@ interface Script {
   readonly wrapUp: Turn | undefined
 }
 
-/** One scripted conversation: the turns in order, and the wrap-up when it is asked for. */
-class Conversation {
-  readonly turns: ScriptedModel.Scripted
-  readonly wrapUp: ScriptedModel.Scripted | undefined
+/** The conversation of one agent: the turns in order, and the wrap-up when it is asked for. */
+class Talk {
+  readonly turns: Conversation
+  readonly wrapUp: Conversation | undefined
   readonly #script: Script
   readonly #one: Case
 
-  constructor(script: Script, one: Case) {
-    const price = priceOf(one)
-    const options = { name: one.model, ...(price === undefined ? {} : { price }) }
+  constructor(script: Script, one: Case, converse: Converse) {
     this.#script = script
     this.#one = one
-    this.turns = ScriptedModel.make(script.turns.map(turnOf), options)
-    this.wrapUp = script.wrapUp === undefined ? undefined : ScriptedModel.make([turnOf(script.wrapUp)], options)
+    this.turns = converse(one, script.turns)
+    this.wrapUp = script.wrapUp === undefined ? undefined : converse(one, [script.wrapUp])
   }
 
   policy(purpose: string): Policy.Policy {
@@ -69,7 +67,7 @@ class Conversation {
 /** A case on the stage: its conversations, its tools and their effects. */
 class Stage {
   readonly one: Case
-  readonly conversations: Array<Conversation> = []
+  readonly conversations: Array<Talk> = []
   readonly effects = new Set<string>()
   readonly #attempts = new Map<string, number>()
   /** Told when the process dies in a call; until then it lives. */
@@ -82,8 +80,11 @@ class Stage {
   readonly tools: ReadonlyArray<ToolScript>
   readonly toolkit: Toolkit.Toolkit<{}>
 
-  constructor(one: Case) {
+  readonly #converse: Converse
+
+  constructor(one: Case, converse: Converse) {
     this.one = one
+    this.#converse = converse
     const all = [one, ...Object.values(one.children ?? {})].flatMap((agent) => agent.tools ?? [])
     this.tools = [...new Map(all.map((tool) => [tool.name, tool])).values()]
     this.toolkit = this.toolkitOf(this.tools)
@@ -117,14 +118,14 @@ class Stage {
 
   /** A policy that plays the script anew for each run of its agent. */
   policy(script: Script): Policy.Policy {
-    const running = new WeakMap<object, Conversation>()
-    let last: Conversation | undefined
-    const conversationOf = (view: Policy.View): Conversation => {
+    const running = new WeakMap<object, Talk>()
+    let last: Talk | undefined
+    const conversationOf = (view: Policy.View): Talk => {
       const known = running.get(view.turns)
       if (known !== undefined) return known
       // A run that was resumed goes on in the script where it was.
       if (view.turns.length > 0 && last !== undefined) return last
-      const made = new Conversation(script, this.one)
+      const made = new Talk(script, this.one, this.#converse)
       running.set(view.turns, made)
       last = made
       this.conversations.push(made)
@@ -151,10 +152,8 @@ class Stage {
     const { verifier } = this.one
     if (verifier === undefined) return undefined
     let asked = 0
-    const judge = ScriptedModel.make(
-      verifier.verdicts.map((text) => turnOf({ text, ...verifier })),
-      { name: this.one.model, ...(priceOf(this.one) === undefined ? {} : { price: priceOf(this.one)! }) },
-    )
+    const verdicts = verifier.verdicts.map((text): Turn => ({ text, ...verifier }))
+    const judge = this.#converse(this.one, verdicts)
     const max = verifier.max_out ?? this.one.limits?.max_out ?? 0
     const policy = Policy.fromModel(judge.model, { maxOutputTokens: max, minOutputTokens: max })
     return Verifier.make<string, unknown>("verdict", ({ task }, pay) =>
@@ -320,9 +319,13 @@ const childrenOf = (
 /** The longest a case may take in virtual time. */
 const curtain = "7 days"
 
-export const play = (one: Case): Effect.Effect<Played, Budget.BudgetError | Agent.ResumeFailure> =>
+/** Plays a case with conversations that `converse` makes; in this process unless given. */
+export const play = (
+  one: Case,
+  converse: Converse = scripted,
+): Effect.Effect<Played, Budget.BudgetError | Agent.ResumeFailure> =>
   Effect.gen(function* () {
-    const stage = new Stage(one)
+    const stage = new Stage(one, converse)
     const verify = stage.verifier()
     const root = Agent.make("root", {
       policy: stage.policy({ turns: one.turns, wrapUp: one.wrap_up }),

@@ -1,9 +1,9 @@
 /**
  * The words and units of a case in those of Bursar.
  */
-import type { Agent, Price } from "../../src/index.ts"
+import type { Agent, Model, Price } from "../../src/index.ts"
 import { Budget } from "../../src/index.ts"
-import type { ScriptedModel } from "../../src/testing/index.ts"
+import { ScriptedModel } from "../../src/testing/index.ts"
 import type { Axes, Case, Reserves, Turn, Usage } from "./Case.ts"
 
 export const nanoPerMicro = 1_000
@@ -35,8 +35,9 @@ export const reservesOf = (reserves: Reserves | undefined): Agent.Reserves => ({
   verifyMillis: reserves?.verify?.wall_ms ?? 0,
 })
 
-export const priceOf = (one: Case): Price.Price | undefined => {
-  const price = one.prices[one.model]
+/** What a model of a case costs, if anybody knows. */
+export const priceOf = (one: Case, model: string): Price.Price | undefined => {
+  const price = one.prices[model]
   if (price === null || price === undefined) return undefined
   return {
     inputPicoUsd: price.in * picoPerMicro,
@@ -44,6 +45,26 @@ export const priceOf = (one: Case): Price.Price | undefined => {
     cacheWriteInputPicoUsd: (price.written ?? price.in) * picoPerMicro,
     outputPicoUsd: price.out * picoPerMicro,
   }
+}
+
+/** A conversation that follows a script: the model to ask, with those it falls back on, and what it was asked. */
+export interface Conversation {
+  readonly model: Model.Model
+  readonly requests: ReadonlyArray<ScriptedModel.Sent>
+  readonly pastScript: () => number
+}
+
+/** Makes the models of one conversation of a case: what a stage is given to play it on. */
+export type Converse = (one: Case, turns: ReadonlyArray<Turn>) => Conversation
+
+/** A conversation in this process: no network, and the clock of the test. */
+export const scripted: Converse = (one, turns) => {
+  const named = (name: string): ScriptedModel.Named => {
+    const price = priceOf(one, name)
+    return { name, options: one.options?.[name] ?? {}, ...(price === undefined ? {} : { price }) }
+  }
+  const fallback = (one.fallback ?? []).map(named)
+  return ScriptedModel.make(turns.map(turnOf), { ...named(one.model), fallback })
 }
 
 /** Usage as a provider of the exclusive style reports it, brought to Bursar's inclusive one. */
@@ -58,18 +79,19 @@ const normalised = (usage: Usage) => {
   }
 }
 
-const faults: Readonly<Record<string, (turn: Turn) => NonNullable<ScriptedModel.Turn["fault"]>>> = {
-  http_429: (turn) => ({
-    status: 429,
-    ...(turn.retry_after_ms === undefined ? {} : { retryAfterMillis: turn.retry_after_ms }),
-  }),
-  http_500: () => ({ status: 500 }),
-  timeout: () => "timeout",
-  truncated_stream: () => "cut",
+/** The fault of a turn that brings no reply; `usage_missing` comes with one. */
+const faultOf = ({ fault, retry_after_ms: retryAfterMillis }: Turn): ScriptedModel.Turn["fault"] => {
+  if (fault === undefined || fault === "usage_missing") return undefined
+  if (fault === "timeout") return "timeout"
+  if (fault === "truncated_stream") return "cut"
+  const status = Number(/^http_(\d{3})$/.exec(fault)?.[1])
+  if (Number.isNaN(status))
+    throw new Error(`fault is ${fault}: give http_STATUS, timeout, truncated_stream or usage_missing`)
+  return { status, ...(retryAfterMillis === undefined ? {} : { retryAfterMillis }) }
 }
 
 export const turnOf = (turn: Turn): ScriptedModel.Turn => {
-  const fault = turn.fault === undefined ? undefined : faults[turn.fault]?.(turn)
+  const fault = faultOf(turn)
   const usage = turn.usage === undefined || turn.usage === null ? null : normalised(turn.usage)
   return {
     ...(turn.text === undefined ? {} : { text: turn.text }),
@@ -84,6 +106,7 @@ export const turnOf = (turn: Turn): ScriptedModel.Turn => {
         }),
     ...(fault === undefined ? {} : { fault }),
     ...(turn.finish === undefined ? {} : { finishReason: turn.finish }),
+    ...(turn.frames === undefined ? {} : { frames: turn.frames.map(normalised) }),
     usage: turn.fault === "usage_missing" ? null : usage,
     countedInput: turn.est_in ?? usage?.input ?? 0,
     millis: turn.ms ?? 0,

@@ -114,6 +114,25 @@ export interface TestingServer {
  * ledger.inputTokens // => 22
  * ```
  *
+ * **Example** (A model that states half of what it bills, over Chat Completions)
+ *
+ * ```ts
+ * import { TestingServer } from "bursar/testing"
+ * import * as Effect from "effect/Effect"
+ *
+ * const program = Effect.scoped(
+ *   Effect.gen(function* () {
+ *     const script = [{ text: "one", usage: { input: 10, output: 2 } }]
+ *     const server = yield* TestingServer.make({ script, temper: "under-reports" })
+ *     const body = JSON.stringify({ model: "any", messages: [{ role: "user", content: "first" }] })
+ *     const response = yield* Effect.promise(() => fetch(`${server.url}/chat/completions`, { method: "POST", body }))
+ *     const { usage } = JSON.parse(yield* Effect.promise(() => response.text()))
+ *     return { stated: usage.prompt_tokens, billed: server.entries[0]?.inputTokens }
+ *   }),
+ * )
+ * await Effect.runPromise(program) // => { stated: 5, billed: 10 }
+ * ```
+ *
  * @category constructors
  * @since 0.1.0
  */

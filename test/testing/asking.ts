@@ -2,6 +2,7 @@
  * Asking a testing server, through the official client and as raw bytes.
  */
 import * as net from "node:net"
+import type * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import { OpenAI } from "openai"
 import type { ChatCompletion, ChatCompletionChunk, ChatCompletionTool } from "openai/resources/chat/completions"
@@ -58,8 +59,11 @@ export interface Asking {
 }
 
 /** Asks one way through the official client and puts together what came. */
-export const ask = (server: { readonly url: string }, way: Way, asking: Asking = {}): Effect.Effect<Got, unknown> =>
-  Effect.tryPromise({ try: (signal) => asked(server, way, { signal, ...asking }), catch: (error) => error })
+export const ask = (
+  server: { readonly url: string },
+  way: Way,
+  asking: Asking = {},
+): Effect.Effect<Got, Cause.UnknownError> => Effect.tryPromise((signal) => asked(server, way, { signal, ...asking }))
 
 const asked = (server: { readonly url: string }, way: Way, asking: Asking): Promise<Got> => {
   const { cap, content = "hello", signal, tools = false } = asking

@@ -57,7 +57,7 @@ for (const way of ways) {
         assert.strictEqual(none.head, "")
         assert.deepInclude(none.entry, { outcome: "cut", sentBytes: 0, inputTokens: 5 })
         const server = yield* serving(() => ({ ...turn, cut: "beforeHeaders" as const }))
-        assert.instanceOf(yield* Effect.flip(ask(server, way)), APIConnectionError)
+        assert.instanceOf((yield* Effect.flip(ask(server, way))).cause, APIConnectionError)
       }),
     )
 
@@ -116,7 +116,7 @@ for (const way of ways) {
           headers: { "x-ratelimit-remaining-requests": "-1", "x-ratelimit-reset-tokens": "6m0s" },
         }
         const server = yield* serving([script], { headers: { "x-ratelimit-limit-requests": "500" } })
-        const error = yield* Effect.flip(ask(server, way))
+        const { cause: error } = yield* Effect.flip(ask(server, way))
         assert.instanceOf(error, RateLimitError)
         const { code, headers, status } = error
         assert.deepStrictEqual([status, code], [429, "rate_limit_exceeded"])
@@ -156,7 +156,7 @@ describe("a failure in a stream", () => {
   it.effect("of Responses is an error event, at which the client throws", () =>
     Effect.gen(function* () {
       const server = yield* serving([{ text: "x", fails, errorCode: "rate_limit_exceeded" }])
-      const error = yield* Effect.flip(ask(server, "responses streamed"))
+      const { cause: error } = yield* Effect.flip(ask(server, "responses streamed"))
       assert.instanceOf(error, APIError)
       assert.strictEqual((error as APIError).code, "rate_limit_exceeded")
       const again = yield* serving([{ text: "x", fails: { ...fails, as: "failed" }, errorCode: "server_error" }])
@@ -172,7 +172,7 @@ describe("a failure in a stream", () => {
   it.effect("of Chat Completions is an error chunk, at which the client throws", () =>
     Effect.gen(function* () {
       const server = yield* serving([{ text: "x".repeat(100), fails, errorCode: "overloaded" }])
-      const error = yield* Effect.flip(ask(server, "chat streamed"))
+      const { cause: error } = yield* Effect.flip(ask(server, "chat streamed"))
       assert.instanceOf(error, APIError)
       assert.strictEqual((error as APIError).code, "overloaded")
     }),
@@ -213,7 +213,7 @@ describe("a client that goes away in the middle of a stream", () => {
   for (const way of ["responses streamed", "chat streamed"] as const) {
     it.effect(`${way}: is noticed; nothing more is written`, () =>
       Effect.gen(function* () {
-        const server = yield* serving([{ text: "x".repeat(2000), chunkLatencyMs: 3 }])
+        const server = yield* serving([{ text: "x".repeat(2000), chunkLatencyMs: 20 }])
         const call = yield* Effect.forkChild(Effect.exit(raw(server, way)))
         yield* server.until((ledger) => ledger.requests === 1)
         yield* Effect.promise(() => settled(server, 1))
@@ -231,13 +231,15 @@ describe("a client that goes away in the middle of a stream", () => {
     Effect.gen(function* () {
       const thinking = Promise.withResolvers<TestingServer.Turn>()
       const server = yield* serving(() => thinking.promise, { billsAborted: true })
-      const call = yield* Effect.forkChild(Effect.exit(raw(server, "chat")))
+      const call = yield* Effect.forkChild(Effect.exit(raw(server, "responses")))
       yield* server.until((ledger) => ledger.requests === 1)
       yield* Fiber.interrupt(call)
       yield* server.until((ledger) => ledger.aborted === 1)
       thinking.resolve(turn)
       yield* Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
       assert.deepInclude(server.ledger, { aborted: 1, replies: 0, inputTokens: 0 })
+      assert.deepInclude(server.entries[0], { outcome: "aborted", id: undefined })
+      assert.strictEqual((yield* Effect.promise(() => fetch(`${server.url}/responses/resp_0`))).status, 404)
     }),
   )
 

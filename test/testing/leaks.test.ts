@@ -28,7 +28,7 @@ describe("a server that stops", () => {
     Effect.gen(function* () {
       const server = yield* Effect.scoped(
         Effect.gen(function* () {
-          const server = yield* serving(underWay)
+          const server = yield* serving(underWay, { billsAborted: true })
           const calls = yield* Effect.forEach(underWay, (_, index) =>
             Effect.forkChild(raw(server, ways[index % 2 === 0 ? 1 : 3] ?? "chat")),
           )
@@ -53,6 +53,16 @@ describe("a server that stops", () => {
       }
       assert.deepInclude(server.ledger, { aborted: 0, inputTokens: 0 })
       assert.deepStrictEqual(yield* staying, [])
+    }),
+  )
+
+  it.effect("has closed the connections its clients kept", () =>
+    Effect.gen(function* () {
+      const server = yield* serving(() => ({ text: "x" }))
+      yield* Effect.forEach(Array.from({ length: 20 }), () => ask(server, "chat"), { concurrency: "unbounded" })
+      assert.isAbove(server.openConnections, 1)
+      yield* server.kill
+      assert.strictEqual(server.openConnections, 0)
     }),
   )
 

@@ -316,6 +316,13 @@ describe("the cap", () => {
     )
   }
 
+  it.effect("cuts between characters", () =>
+    Effect.gen(function* () {
+      const server = yield* serving([{ text: `x${"👩".repeat(20)}` }])
+      assert.strictEqual((yield* ask(server, "responses", { cap: 16 })).text, `x${"👩".repeat(15)}`)
+    }),
+  )
+
   it.effect("has an older name in Chat Completions", () =>
     Effect.gen(function* () {
       const server = yield* serving([{ text: "x".repeat(400) }])

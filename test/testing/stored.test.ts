@@ -3,6 +3,8 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
 import { NotFoundError } from "openai"
 import type { ResponseCreateParamsNonStreaming, ResponseInputItem } from "openai/resources/responses/responses"
 import type * as TestingServer from "../../src/testing/TestingServer.ts"
@@ -139,22 +141,34 @@ describe("a stored response", () => {
     }),
   )
 
-  it.effect("is there from the first event of its stream", () =>
+  it.effect("is there, in progress, while its stream is under way", () =>
     Effect.gen(function* () {
-      const server = yield* serving([{ text: "x".repeat(60), chunkLatencyMs: 2 }])
-      const statuses = yield* Effect.promise(async () => {
-        const client = clientOf(server)
-        const stream = await client.responses.create({ model: "m", input: "x", stream: true })
-        const seen: Array<unknown> = []
-        for await (const event of stream) {
-          if (event.type === "response.created") seen.push((await client.responses.retrieve(event.response.id)).status)
-          if (event.type === "response.completed") seen.push((await client.responses.retrieve("resp_0")).status)
-        }
-        return seen
-      })
-      assert.deepStrictEqual(statuses, ["in_progress", "completed"])
+      const server = yield* serving([{ text: "x", usage, hang: 100 }])
+      const call = yield* Effect.forkChild(Effect.exit(raw(server, "responses streamed")))
+      yield* server.until((ledger) => ledger.requests === 1)
+      const stored = yield* retrieve(server, "resp_0")
+      assert.deepInclude(stored, { status: "in_progress", output: [] })
+      assert.propertyVal(stored, "usage", null)
+      yield* Fiber.interrupt(call)
     }),
   )
+
+  for (const billsAborted of [false, true]) {
+    it.effect(
+      `whose client went away is ${billsAborted ? "there when it is billed" : "gone when nobody pays it"}`,
+      () =>
+        Effect.gen(function* () {
+          const server = yield* serving([{ text: "x", usage, hang: true }], { billsAborted })
+          const call = yield* Effect.forkChild(Effect.exit(raw(server, "responses")))
+          yield* server.until((ledger) => ledger.requests === 1)
+          yield* Fiber.interrupt(call)
+          yield* server.until((ledger) => ledger.aborted === 1)
+          const found = yield* Effect.exit(Effect.tryPromise(() => clientOf(server).responses.retrieve("resp_0")))
+          assert.strictEqual(Exit.isSuccess(found), billsAborted)
+          if (Exit.isSuccess(found)) assert.deepInclude(found.value.usage, told)
+        }),
+    )
+  }
 
   it.effect("is not kept with `store: false`, after an error, or for Chat Completions", () =>
     Effect.gen(function* () {
@@ -219,18 +233,22 @@ describe("previous_response_id", () => {
 describe("a response in the background", () => {
   it.effect("is queued at once, goes on without its client, and ends", () =>
     Effect.gen(function* () {
-      const server = yield* serving([{ text: "x", usage, latencyMs: 30 }])
+      const thinking = [600_000, 5]
+      const server = yield* serving((_, n) => ({ text: "x", usage, latencyMs: thinking[n] ?? 0 }))
       const queued = yield* create(server, { background: true })
       assert.deepInclude(queued, { status: "queued", background: true })
       assert.propertyVal(queued, "usage", null)
       yield* server.until(() => server.openRequests === 0)
       assert.strictEqual(server.entries[0]?.outcome, "open")
       assert.strictEqual((yield* retrieve(server, queued.id)).status, "in_progress")
+      const early = yield* raw(server, "responses", { previous_response_id: queued.id })
+      assert.include(early.body.toString(), "previous_response_not_found")
+      const { id } = yield* create(server, { background: true })
       yield* server.until((ledger) => ledger.replies === 1)
-      const done = yield* retrieve(server, queued.id)
+      const done = yield* retrieve(server, id)
       assert.strictEqual(done.status, "completed")
       assert.deepInclude(done.usage, told)
-      const late = yield* Effect.promise(() => clientOf(server).responses.cancel(queued.id))
+      const late = yield* Effect.promise(() => clientOf(server).responses.cancel(id))
       assert.strictEqual(late.status, "completed")
     }),
   )
@@ -259,21 +277,13 @@ describe("a response in the background", () => {
       )
       const events = yield* Effect.promise(() => collected(stream))
       assert.strictEqual(events.at(-1)?.type, "response.completed")
-      const left = new AbortController()
-      const gone = Effect.tryPromise(() =>
-        clientOf(server).responses.create(
-          { model: "m", input: "x", stream: true, background: true },
-          { signal: left.signal },
-        ),
-      )
-      const call = yield* Effect.forkChild(Effect.exit(gone), { startImmediately: true })
+      const call = yield* Effect.forkChild(Effect.exit(raw(server, "responses streamed", { background: true })))
       yield* server.until((ledger) => ledger.requests === 2)
-      left.abort()
+      yield* Fiber.interrupt(call)
       yield* server.until((ledger) => ledger.replies === 2)
       assert.strictEqual(server.ledger.aborted, 0)
       assert.strictEqual((yield* retrieve(server, "resp_1")).status, "completed")
       assert.deepInclude(billOf(server.entries[1]), usage)
-      call.interruptUnsafe()
     }),
   )
 

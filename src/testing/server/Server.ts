@@ -107,10 +107,11 @@ const urlOf = (server: Server): string => {
 const stop = async (server: Server, sockets: ReadonlySet<Socket>, hub: Hub): Promise<void> => {
   hub.stopping.abort()
   if (!server.listening) return
-  const closed = once(server, "close")
+  // The server has closed a moment before the last of its sockets has.
+  const closed = [server, ...sockets].map((one) => new Promise((resolve) => one.once("close", resolve)))
   server.close()
   for (const socket of sockets) socket.destroy()
-  await closed
+  await Promise.all(closed)
 }
 
 const handle = (hub: Hub, request: IncomingMessage, response: ServerResponse): Promise<void> => {

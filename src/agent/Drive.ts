@@ -89,7 +89,8 @@ const driveOn = <A, R>(
       begin(agent, machine, at)
       // From its first line on a run can be gone on with.
       const loop = Effect.interruptible(Effect.andThen(run.log.flush, Loop.run(machine)))
-      const fiber = yield* Effect.forkChild(Effect.tap(loop, () => corrected(machine)))
+      const corrects = Effect.tap(loop, () => corrected(machine))
+      const fiber = yield* Effect.forkChild(corrects, { uninterruptible: true })
       run.started(account, fiber)
       const exit = yield* at.restore(Fiber.await(fiber)).pipe(
         Effect.onInterrupt(() => run.cancel(account)),

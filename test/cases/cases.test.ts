@@ -15,18 +15,18 @@ const decode = Schema.decodeUnknownSync(Schema.fromJsonString(Case))
 const lines = read("test/cases/open.jsonl")
 const cases = lines.map((line) => decode(line))
 
-/** Our own, in which the process dies in the middle of a call. */
-const crashes = read("test/cases/crash.jsonl").map((line) => decode(line))
+/** Our own: the process dies in the middle of a call, and one model stands in for another. */
+const own = ["crash", "fallback"].flatMap((name) => read(`test/cases/${name}.jsonl`)).map((line) => decode(line))
 
 describe("scripted cases", () => {
-  for (const one of [...cases, ...crashes].filter((each) => missingNeeds(each).length === 0)) {
+  for (const one of [...cases, ...own].filter((each) => missingNeeds(each).length === 0)) {
     it.live(`${one.id} ${one.title}`, () =>
       Effect.map(play(one), (played) => assert.deepStrictEqual(differences(one, played), [])),
     )
   }
 
   it("none is skipped", () => {
-    const skipped = cases.filter((one) => missingNeeds(one).length > 0)
+    const skipped = [...cases, ...own].filter((one) => missingNeeds(one).length > 0)
     assert.deepStrictEqual(skipped, [])
     assert.strictEqual(cases.length, 24)
   })

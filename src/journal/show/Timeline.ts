@@ -43,6 +43,10 @@ const linesOf = (facts: Facts, agent: string, event: Event): Lines => {
       const head = `attempt ${event.attempt} failed${event.retryable ? " (retryable)" : ""}: ${inOneLine(event.code)}`
       return [joined([head, saidIn(event.message)], " ")]
     }
+    case "FellBack": {
+      const passed = event.unpriced.length === 0 ? "" : `, passing over ${event.unpriced.map(inOneLine).join(", ")}`
+      return [`${inOneLine(event.from)} has failed for good: ${inOneLine(event.to ?? "nobody else to ask")}${passed}`]
+    }
     case "Verified":
       return [verdict(event), ...checks(event)]
     case "Stopping":

@@ -13,14 +13,16 @@ import * as Stream from "effect/Stream"
 import * as Budget from "../budget/Budget.ts"
 import type { Event, Recorded } from "../event/Event.ts"
 import { Journal, type JournalError, tap } from "../journal/Journal.ts"
+import { Observed } from "../journal/Observed.ts"
 import type { Ending } from "../loop/Loop.ts"
 import { CurrentAccount } from "../scope/Scope.ts"
+import { CurrentNode } from "../telemetry/Trace.ts"
 import type { Agent } from "./Definition.ts"
 import { drive } from "./Drive.ts"
 import { endRun, open, type Opened, outcomeOf, read, type RunOptions } from "./Open.ts"
 import { NoAnswer, type Outcome, type Report } from "./Outcome.ts"
 import * as Resume from "./Resume.ts"
-import { needsPerson, Observed, Run } from "./Run.ts"
+import { needsPerson, Run } from "./Run.ts"
 
 export { asTool, make } from "./Definition.ts"
 export type { Agent, Child, ChildOptions, Options, Reserves } from "./Definition.ts"
@@ -138,7 +140,9 @@ const inside = <A, R>(
       if (Result.isFailure(carved)) {
         return yield* Budget.errorOf({ ledger, account: parent }, "carve", carved.failure)
       }
-      const run = new Run({ log: new Observed(log), ledger })
+      // Whoever opened the budget listens to the log itself.
+      const { watch } = yield* CurrentNode
+      const run = new Run({ log: new Observed(log), ledger, watch })
       const ending = yield* drive(agent, task, { run, account, restore })
       const ended = ending._tag === "Suspended" ? (run.endSuspended(account, needsPerson) as Ending<A>) : ending
       return outcomeOf(ended, run)

@@ -18,6 +18,7 @@ import { isError, sentenceOf, type StopReason } from "../event/StopReason.ts"
 import * as Late from "../loop/Late.ts"
 import * as Loop from "../loop/Loop.ts"
 import type { Machine } from "../loop/Machine.ts"
+import * as Names from "../telemetry/Names.ts"
 import * as Trace from "../telemetry/Trace.ts"
 import { Permissions } from "../tool/Permission.ts"
 import type { OpenedChild, Restore } from "../tool/Setting.ts"
@@ -27,7 +28,7 @@ import { CurrentRun } from "./CurrentRun.ts"
 import type { Agent } from "./Definition.ts"
 import { endAgents, foldOf } from "./Ends.ts"
 import type { Run } from "./Run.ts"
-import { atEnd, atStart, factsOf } from "./Span.ts"
+import * as Span from "./Span.ts"
 
 /** Where an agent runs. */
 export interface At {
@@ -82,11 +83,12 @@ const driveOn = <A, R>(
   task: string,
   at: At,
 ): Effect.Effect<Loop.Ending<A> | Loop.Suspended, never, R> =>
-  Trace.span(`invoke_agent ${agent.name}`, { attributes: () => atStart(agent, at) }, (span) =>
+  Trace.span(`invoke_agent ${agent.name}`, Span.of(agent, at), (span) =>
     Effect.gen(function* () {
       const machine = yield* prepare(agent, task, at)
       const { run, account } = at
-      begin(agent, machine, at)
+      if (span.isOn) Span.begun(span, agent, task)
+      begin(agent, machine, { ...at, trace: span.isOn ? span.address : undefined })
       // From its first line on a run can be gone on with.
       const loop = Effect.interruptible(Effect.andThen(run.log.flush, Loop.run(machine)))
       const corrects = Effect.tap(loop, () => corrected(machine))
@@ -99,17 +101,21 @@ const driveOn = <A, R>(
       const ended = Exit.isSuccess(exit) ? exit.value : yield* Fiber.await(fiber)
       if (Exit.isSuccess(ended) && ended.value._tag === "Suspended") {
         suspend(machine, at)
+        span.attributes({ [Names.suspended]: true })
         yield* run.log.flush
         return ended.value
       }
       const ending = close(machine, ended as Exit.Exit<Loop.Ending<A>>, at)
-      if (span.isOn) span.attributes(atEnd(ending, at))
+      if (span.isOn) Span.ended(span, ending, { agent, at })
       if (isError(ending.reason, ending.result)) span.fail(`bursar.${ending.reason}`, sentenceOf(ending.reason))
       yield* run.log.flush
       if (Exit.isFailure(ended) && !Cause.hasInterruptsOnly(ended.cause)) return yield* ended
       return ending
     }),
-  ).pipe(Effect.provideService(Trace.Facts, factsOf(agent, at)), Effect.provideService(CurrentRun, at))
+  ).pipe(
+    Effect.provideService(Trace.CurrentNode, { facts: Span.factsOf(agent, at), watch: at.run.watch }),
+    Effect.provideService(CurrentRun, at),
+  )
 
 /** Before the account closes: what was assumed is put right where it can be. An end that was reached stays, whatever comes. */
 const corrected = <A, R>(machine: Machine<A, R>): Effect.Effect<unknown, never, R> =>
@@ -141,7 +147,11 @@ const prepare = <A, R>(agent: Agent<A, R>, task: string, at: At): Effect.Effect<
   })
 
 /** Records the start, or takes up what an earlier process recorded. */
-const begin = <A, R>(agent: Agent<A, R>, machine: Machine<A, R>, { run, account, untrusted }: At): void => {
+const begin = <A, R>(
+  agent: Agent<A, R>,
+  machine: Machine<A, R>,
+  { run, account, untrusted, trace }: At & { readonly trace: Trace.Address | undefined },
+): void => {
   const earlier = run.earlierOf(account)
   if (earlier.some(({ event }) => event._tag === "AgentStarted")) return machine.resume(earlier)
   machine.record({
@@ -153,6 +163,7 @@ const begin = <A, R>(agent: Agent<A, R>, machine: Machine<A, R>, { run, account,
     constraints: agent.constraints,
     ...(agent.verifier === undefined ? {} : { acceptance: agent.verifier.name }),
     ...(untrusted === true ? { untrusted } : {}),
+    ...(trace === undefined ? {} : { trace }),
   })
 }
 

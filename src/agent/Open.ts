@@ -8,13 +8,15 @@ import * as Budget from "../budget/Budget.ts"
 import * as Content from "../event/Content.ts"
 import type { StopReason } from "../event/StopReason.ts"
 import { Journal, type JournalError } from "../journal/Journal.ts"
+import { Observed } from "../journal/Observed.ts"
 import * as RunId from "../journal/RunId.ts"
 import type { Ending, Suspended } from "../loop/Loop.ts"
+import * as Watch from "../telemetry/Watch.ts"
 import type { Restore } from "../tool/Setting.ts"
 import type { Agent } from "./Definition.ts"
 import { drive } from "./Drive.ts"
 import type { Outcome } from "./Outcome.ts"
-import { Observed, Run } from "./Run.ts"
+import { Run } from "./Run.ts"
 
 /**
  * What a run is started with. `runId` names it in journal and traces; one is made without it.
@@ -51,6 +53,7 @@ export const open = <A, R>(
     const nowMillis = yield* Budget.monotonicMillis
     const log = new Observed(yield* journal.open(options.runId ?? (yield* RunId.make)))
     const account = agent.name
+    const watch = yield* Watch.make(log)
     log.record({ _tag: "RunStarted", agent: account, task: Content.fromText(task), bursar: version })
     const ledger = Budget.Ledger.openRoot({
       id: account,
@@ -68,7 +71,7 @@ export const open = <A, R>(
       yield* log.flush
       return yield* new Budget.BudgetError({ operation: "open", account, reason: ledger.failure })
     }
-    return opened(agent, task, { run: new Run({ log, ledger: ledger.success }), log })
+    return opened(agent, task, { run: new Run({ log, ledger: ledger.success, watch }), log })
   })
 
 /** A run that is ready to start, or to go on. */
@@ -84,7 +87,7 @@ export const opened = <A, R>(
     log,
     toEnd: (restore) =>
       drive(agent, task, { run, account, restore }).pipe(
-        Effect.tap((ending) => Effect.sync(() => ending._tag === "Suspended" && standStill(at, account, ending))),
+        Effect.tap((ending) => Effect.sync(() => ending._tag === "Suspended" && standStill(run, account, ending))),
         Effect.ensuring(Effect.suspend(() => (run.ledger.root.state === "Closed" ? endRun(run) : log.flush))),
         Effect.map((ending) => outcomeOf(ending, run)),
       ),
@@ -99,8 +102,10 @@ export const endRun = (run: Run, reason: StopReason = "cancelled"): Effect.Effec
     return run.log.flush
   })
 
-const standStill = ({ log }: { readonly log: Observed }, agent: string, { waitsFor }: Suspended): void =>
-  void log.record({ _tag: "RunSuspended", agent, waitsFor })
+const standStill = ({ log, watch }: Run, agent: string, { waitsFor }: Suspended): void => {
+  const trace = watch?.trace === undefined ? {} : { trace: watch.trace }
+  log.record({ _tag: "RunSuspended", agent, waitsFor, ...trace })
+}
 
 /** An outcome from how the loop ended. */
 export const outcomeOf = <A>(ending: Ending<A> | Suspended, run: Run): Outcome<A> => {

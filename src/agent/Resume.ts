@@ -12,10 +12,12 @@ import * as Content from "../event/Content.ts"
 import type { EventOf, Recorded } from "../event/Event.ts"
 import { Journal, type JournalError, reopen as reopenLog } from "../journal/Journal.ts"
 import * as Line from "../journal/Line.ts"
+import { Observed } from "../journal/Observed.ts"
+import * as Watch from "../telemetry/Watch.ts"
 import type { Agent } from "./Definition.ts"
 import { endAgents, foldOf } from "./Ends.ts"
 import { endRun, opened, type Opened, version } from "./Open.ts"
-import { Observed, Run } from "./Run.ts"
+import { Run } from "./Run.ts"
 
 /**
  * What a person says to a question of a suspended run. It repeats the digest of the question, so that it fits nothing else.
@@ -150,7 +152,8 @@ const rebuild = (runId: string): Effect.Effect<Rebuilt, JournalError | ResumeErr
     const ledger = Budget.Ledger.restore(entries, { record, nowMillis: now })
     if (Result.isFailure(ledger)) return yield* refused("books_contradict", ledger.failure.message)
     const epoch = 1 + events.filter(({ event }) => event._tag === "RunResumed").length
-    const run = new Run({ log, ledger: ledger.success, earlier: { epoch, events } })
+    const watch = yield* Watch.make(log, events)
+    const run = new Run({ log, ledger: ledger.success, watch, earlier: { epoch, events } })
     const goOn = () => {
       recordResumed(run)
       for (const entry of withheld ?? []) log.record(entry)

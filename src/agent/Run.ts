@@ -9,37 +9,10 @@ import * as Content from "../event/Content.ts"
 import type { Event, EventOf, Recorded } from "../event/Event.ts"
 import type { StopReason } from "../event/StopReason.ts"
 import type { Ending } from "../loop/Loop.ts"
-import type { Log } from "../journal/Journal.ts"
+import type { Observed } from "../journal/Observed.ts"
+import type { Watch } from "../telemetry/Watch.ts"
 import { EffectLedger } from "../tool/EffectLedger.ts"
 import type { AgentEnd, Question, Report } from "./Outcome.ts"
-
-/** A log that others may listen to. */
-export class Observed implements Log {
-  readonly run: string
-  readonly flush: Effect.Effect<void>
-  readonly location: string | undefined
-  readonly #log: Log
-  readonly #listeners = new Set<(event: Event) => void>()
-
-  constructor(log: Log) {
-    this.#log = log
-    this.run = log.run
-    this.flush = log.flush
-    this.location = log.location
-  }
-
-  readonly record = (event: Event): number => {
-    const atMillis = this.#log.record(event)
-    for (const listener of this.#listeners) listener(event)
-    return atMillis
-  }
-
-  /** Calls `listener` for each event from now on, until the function that it answers with is called. */
-  listen(listener: (event: Event) => void): () => void {
-    this.#listeners.add(listener)
-    return () => this.#listeners.delete(listener)
-  }
-}
 
 /** What an earlier process left of a run. */
 export interface Earlier {
@@ -75,6 +48,8 @@ export class Run {
   readonly log: Observed
   readonly ledger: Ledger
   readonly effects: EffectLedger
+  /** Writes what is recorded on spans; absent where nobody wants to know. */
+  readonly watch: Watch | undefined
   /** How often the run was resumed. */
   readonly epoch: number
   readonly #fibers = new Map<string, Fiber.Fiber<unknown>>()
@@ -85,9 +60,15 @@ export class Run {
   readonly #untrusted = new Set<string>()
   #waiting: Array<() => void> = []
 
-  constructor(options: { readonly log: Observed; readonly ledger: Ledger; readonly earlier?: Earlier }) {
+  constructor(options: {
+    readonly log: Observed
+    readonly ledger: Ledger
+    readonly watch: Watch | undefined
+    readonly earlier?: Earlier
+  }) {
     this.log = options.log
     this.ledger = options.ledger
+    this.watch = options.watch
     this.epoch = options.earlier?.epoch ?? 0
     const events = options.earlier?.events ?? []
     this.effects = effectsOf(options.ledger, events)

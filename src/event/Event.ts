@@ -68,6 +68,9 @@ export const WaitKind = Schema.Literals(["approval", "uncertain"])
 /** @since 0.1.0 */
 export type WaitKind = (typeof WaitKind)["Type"]
 
+/** The span that stood for an agent, where its run was traced: a resumed run links to it. */
+const trace = Schema.optionalKey(Schema.Struct({ traceId: Schema.String, spanId: Schema.String }))
+
 const RunStarted = Schema.TaggedStruct("RunStarted", { agent: Schema.String, task: Content, bursar: Schema.String })
 const RunEnded = Schema.TaggedStruct("RunEnded", { agent: Schema.String, reason: StopReason, result: ResultKind })
 
@@ -75,6 +78,7 @@ const RunEnded = Schema.TaggedStruct("RunEnded", { agent: Schema.String, reason:
 const RunSuspended = Schema.TaggedStruct("RunSuspended", {
   agent: Schema.String,
   waitsFor: Schema.Array(Schema.String),
+  trace,
 })
 
 /** Somebody goes on with the run: after a suspension, or after the process that ran it was gone. */
@@ -95,6 +99,7 @@ const AgentStarted = Schema.TaggedStruct("AgentStarted", {
   acceptance: Schema.optionalKey(Schema.String),
   /** True where the one who gave the task had seen untrusted results. */
   untrusted: Schema.optionalKey(Schema.Boolean),
+  trace,
 })
 
 const AgentEnded = Schema.TaggedStruct("AgentEnded", {

@@ -21,6 +21,8 @@ export interface Log {
   readonly run: string
   /** Appends an event, gives it its number, and answers with the time it stands under, in absolute milliseconds. */
   readonly record: (event: Event) => number
+  /** The number that the next event will get. */
+  readonly nextSeq: () => number
   /** Returns when everything recorded so far is as durable as this journal makes it. */
   readonly flush: Effect.Effect<void>
   /** Where a person finds it; absent for a journal in memory. */
@@ -84,6 +86,7 @@ export const makeLog = (options: {
           sink({ seq: seq++, atMillis, run, event })
           return atMillis
         },
+        nextSeq: () => seq,
         flush: options.flush ?? Effect.void,
         location: options.location,
       }

@@ -10,6 +10,7 @@
  */
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
+import { unused } from "../budget/Budget.ts"
 import type { Call } from "../event/Event.ts"
 import { allowsWrapUp, firstShort, type ResultKind, type StopReason } from "../event/StopReason.ts"
 import { finishTool } from "../policy/Answer.ts"
@@ -65,8 +66,32 @@ export const run = <A, R>(machine: Machine<A, R>): Effect.Effect<Ending<A> | Sus
 const inStep = <A, R, B>(
   machine: Machine<A, R>,
   use: (span: Trace.TraceSpan) => Effect.Effect<B, never, R>,
+  /** True where an earlier process had begun it. */
+  again = false,
 ): Effect.Effect<B, never, R> =>
-  Trace.span("bursar.step", { attributes: () => ({ [Names.stepIndex]: machine.step }) }, use)
+  Trace.span(
+    "bursar.step",
+    {
+      attributes: () => ({
+        [Names.stepIndex]: machine.step,
+        ...(again ? { [Names.replayed]: true } : {}),
+      }),
+      of: { _tag: "Step", account: machine.agent },
+      // Itself, and the request or the call that it is for.
+      part: { spans: 2 },
+    },
+    (span) =>
+      span.isOn ? Effect.tap(use(span), () => Effect.sync(() => span.attributes(remaining(machine)))) : use(span),
+  )
+
+/** What is left of what most runs end for. */
+const remaining = <A, R>({ purse: { ledger, account } }: Machine<A, R>): Readonly<Record<string, unknown>> => {
+  const self = ledger.account(account)
+  const left = unused(self)
+  const of = (dimension: "steps" | "money") =>
+    self.caps[dimension] ? { [Names.budget(dimension, "remaining")]: left[dimension] } : {}
+  return { ...of("steps"), ...of("money"), [Names.deadlineRemaining]: ledger.leftMillis(account, "output") }
+}
 
 const completed = <A>(finished: Finished<A>): Ending<A> => ({
   _tag: "Ended",
@@ -191,8 +216,10 @@ const goOn = <A, R>(machine: Machine<A, R>): Effect.Effect<Passed<A>, never, R> 
     if (ended !== undefined) return ended
     const open = machine.openCalls
     if (open.length > 0) {
-      return yield* inStep(machine, (span) =>
-        Effect.uninterruptibleMask((restore) => runCalls(machine, open, { span, restore })),
+      return yield* inStep(
+        machine,
+        (span) => Effect.uninterruptibleMask((restore) => runCalls(machine, open, { span, restore })),
+        true,
       )
     }
     const judged = control.verified?.step === turn.step ? control.verified : undefined
@@ -203,7 +230,7 @@ const goOn = <A, R>(machine: Machine<A, R>): Effect.Effect<Passed<A>, never, R> 
     if (judged !== undefined && (yield* stillStands(machine, answer))) {
       return { _tag: "Finished", answer, verification: judged }
     }
-    return yield* inStep(machine, () => accept(machine, answer, turn.text))
+    return yield* inStep(machine, () => accept(machine, answer, turn.text), true)
   })
 
 /** What ends the run among the results that an earlier process recorded without saying so. */
@@ -258,7 +285,7 @@ const leftOver = <A>(remains: Remains<A>) => ({
 
 /** One last answer from the output reserve, with tools withdrawn; nothing where it cannot be paid or fails. */
 const wrapUp = <A, R>(machine: Machine<A, R>): Effect.Effect<Partial<Remains<A>>, never, R> =>
-  Trace.span("bursar.wrap_up", {}, () =>
+  Trace.span("bursar.wrap_up", { of: { _tag: "Step", account: machine.agent }, part: { spans: 2 } }, () =>
     Effect.gen(function* () {
       const decided = yield* decide(machine, "wrap_up")
       if (decided._tag === "Stop") return {}

@@ -94,7 +94,7 @@ export const attempt = <A>(
   const use = (hold: Hold) =>
     Trace.span(
       `chat ${model.name}`,
-      { kind: "client", attributes: () => atStart(model, hold, { ...options, count }) },
+      { kind: "client", of: { _tag: "Hold", hold }, attributes: () => atStart(model, hold, { ...options, count }) },
       (span) =>
         model
           .call(request, {

@@ -10,9 +10,11 @@ import * as Fiber from "effect/Fiber"
 import * as Result from "effect/Result"
 import * as Budget from "../budget/Budget.ts"
 import { Journal, type JournalError, type Log } from "../journal/Journal.ts"
+import { Observed } from "../journal/Observed.ts"
 import * as RunId from "../journal/RunId.ts"
 import * as Names from "../telemetry/Names.ts"
 import * as Trace from "../telemetry/Trace.ts"
+import * as Watch from "../telemetry/Watch.ts"
 
 /**
  * The account that the current Effect spends from.
@@ -75,7 +77,8 @@ export const open =
           const { grant, wallClockMillis } = yield* read(input, "open", name)
           const journal = yield* Journal
           const nowMillis = yield* Budget.monotonicMillis
-          const log = yield* journal.open(options.runId ?? (yield* RunId.make))
+          const log = new Observed(yield* journal.open(options.runId ?? (yield* RunId.make)))
+          const watch = yield* Watch.make(log)
           const ledger = Budget.Ledger.openRoot({
             id: name,
             name,
@@ -89,7 +92,7 @@ export const open =
             yield* log.flush
             return yield* new Budget.BudgetError({ operation: "open", account: name, reason: ledger.failure })
           }
-          return yield* within({ ledger: ledger.success, account: name, log }, self, restore)
+          return yield* within({ ledger: ledger.success, account: name, log, watch }, self, restore)
         }),
       ),
     )
@@ -135,7 +138,8 @@ export const carve =
           ...(options.reserve === undefined ? {} : { reserve: options.reserve }),
         })
         if (Result.isFailure(carved)) return yield* Budget.errorOf(current, "carve", carved.failure)
-        return yield* within({ ...current, account: id }, self, restore)
+        const { watch } = yield* Trace.CurrentNode
+        return yield* within({ ...current, account: id, watch }, self, restore)
       }),
     )
 
@@ -235,7 +239,7 @@ export const snapshot: Effect.Effect<ReadonlyArray<Budget.Row>, never, CurrentAc
 
 /** Runs an Effect in an open account and closes it, whatever happens: first what is inside ends, then the account. */
 const within = <A, E, R>(
-  at: Budget.Purse & { readonly log: Log },
+  at: Budget.Purse & { readonly log: Log; readonly watch: Watch.Watch | undefined },
   self: Effect.Effect<A, E, R>,
   restore: <B, E2, R2>(effect: Effect.Effect<B, E2, R2>) => Effect.Effect<B, E2, R2>,
 ): Effect.Effect<A, E | Budget.BudgetError, Exclude<R, CurrentAccount>> => {
@@ -256,15 +260,18 @@ const within = <A, E, R>(
     yield* at.log.flush
     return yield* outcome
   })
-  return Trace.span(`bursar.scope ${account.name}`, {}, () => ended).pipe(
-    Effect.provideService(Trace.Facts, {
-      [Names.runId]: at.log.run,
-      [Names.nodeId]: account.id,
-      [Names.nodePath]: account.path,
-      [Names.nodeDepth]: account.depth,
-    }),
+  const subject = { _tag: "Account", account: account.id } as const
+  return Trace.span(`bursar.scope ${account.name}`, { of: subject, part: { spans: 1, deep: true } }, () => ended).pipe(
+    Effect.provideService(Trace.CurrentNode, { facts: factsOf(at.log.run, account), watch: at.watch }),
   )
 }
+
+const factsOf = (run: string, account: Budget.Account): Readonly<Record<string, unknown>> => ({
+  [Names.runId]: run,
+  [Names.nodeId]: account.id,
+  [Names.nodePath]: account.path,
+  [Names.nodeDepth]: account.depth,
+})
 
 /** Interrupts an Effect where the time of its account ends. */
 const inTime = <A, E, R>(

@@ -26,6 +26,16 @@ export const toolCallId = "gen_ai.tool.call.id"
 export const toolType = "gen_ai.tool.type"
 export const errorType = "error.type"
 
+/** What people and models wrote: on a span only where it was asked for (see `Capture`). */
+export const content = {
+  systemInstructions: "gen_ai.system_instructions",
+  inputMessages: "gen_ai.input.messages",
+  outputMessages: "gen_ai.output.messages",
+  toolDefinitions: "gen_ai.tool.definitions",
+  toolArguments: "gen_ai.tool.call.arguments",
+  toolResult: "gen_ai.tool.call.result",
+} as const
+
 export const runId = "bursar.run.id"
 export const nodeId = "bursar.node.id"
 export const nodePath = "bursar.node.path"
@@ -52,7 +62,26 @@ export const serviceTier = "bursar.service_tier"
 export const certainty = "bursar.usage.certainty"
 export const toolOutcome = "bursar.tool.outcome"
 export const toolEffect = "bursar.tool.effect"
+export const toolCode = "bursar.tool.code"
+export const toolVersion = "bursar.tool.version"
+export const toolResultBytes = "bursar.tool.result.bytes"
 export const verifyAccepted = "bursar.verify.accepted"
+export const policy = "bursar.policy"
+export const assumedCalls = "bursar.usage.assumed_calls"
+export const contextEstimate = "bursar.context.input_tokens_estimate"
+export const overrunMoney = "bursar.overrun.nano_usd"
+export const suspended = "bursar.suspended"
+/** True on what a resumed run goes through again. */
+export const replayed = "bursar.replayed"
+/** The number of the event in the journal. */
+export const seq = "bursar.seq"
+export const eventsDropped = "bursar.events.dropped"
+/** Tells a sampler early that this trace is worth keeping. */
+export const keep = "bursar.keep"
+/** What a mark marks: `stop`, `freeze` or `overrun`. */
+export const mark = "bursar.mark"
+/** Why a span is linked to one of another trace: `resumes`, `continues` or `replays`. */
+export const link = "bursar.link"
 
 const words: { readonly [D in Dimension]: string } = {
   steps: "steps",
@@ -63,9 +92,24 @@ const words: { readonly [D in Dimension]: string } = {
   toolCalls: "tool_calls",
 }
 
+/** What a budget attribute or the attribute of a budget event tells of a dimension. */
+export type Told =
+  | "limit"
+  | "asked"
+  | "used"
+  | "refunded"
+  | "debt"
+  | "remaining"
+  | "amount"
+  | "available"
+  | "from"
+  | "to"
+
 /** The name of a budget attribute of a dimension, such as `bursar.budget.steps.limit`. */
-export const budget = (dimension: Dimension, what: "limit" | "used" | "refunded" | "debt"): string =>
-  `bursar.budget.${words[dimension]}.${what}`
+export const budget = (dimension: Dimension, what: Told): string => `bursar.budget.${words[dimension]}.${what}`
+
+/** The word of a dimension in attributes and metrics, with its unit where it has one. */
+export const dimension = (self: Dimension): string => words[self]
 
 /** What the whole subtree used, beside what the node used itself. */
 export const used = (dimension: Dimension, whose: "own" | "tree"): string => `bursar.${whose}.${words[dimension]}.used`

@@ -4,55 +4,52 @@
  * A stop is a value, so an Effect that succeeds may still stand for a failed run: `fail` marks the span as an error with
  * a type and a fixed sentence, never with the text of a provider or a user.
  */
-import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
-import type * as Fiber from "effect/Fiber"
-import * as HttpTraceContext from "effect/http/HttpTraceContext"
-import * as Schema from "effect/Schema"
-import * as Tracer from "effect/Tracer"
+import type * as Exit from "effect/Exit"
+import type * as Tracer from "effect/Tracer"
+import * as Capture from "./Capture.ts"
 import * as Names from "./Names.ts"
+import { parentOf, type Source, sourceOf, start } from "./Start.ts"
+import { enter, leave, type Part } from "./Trail.ts"
+import type { Subject, Watch } from "./Watch.ts"
+import { exitOf, off, type TraceSpan, Writer } from "./Writer.ts"
+
+export type { Address, TraceSpan } from "./Writer.ts"
 
 /**
- * A span to write to; one that ignores everything when tracing is off.
+ * The agent or scope that the current Effect belongs to: the facts that stand on all of its spans, and who hears what is
+ * recorded of its run.
  *
  * @category spans
  * @since 0.1.0
  */
-export interface TraceSpan {
-  /** False where nothing that is written here is kept. */
-  readonly isOn: boolean
-  readonly attributes: (attributes: Readonly<Record<string, unknown>>) => void
-  readonly event: (name: string, attributes?: Readonly<Record<string, unknown>>) => void
-  /** Marks the span as failed although the Effect inside it succeeds. */
-  readonly fail: (errorType: string, sentence: string) => void
-  /** W3C context of this span, for a request made inside it. */
-  readonly headers: Readonly<Record<string, string>>
-}
-
-/** What a span that stands for a failed run or call ends with. */
-export class SpanFailure extends Schema.TaggedError<SpanFailure>()("SpanFailure", { sentence: Schema.String }) {
-  override get message(): string {
-    return this.sentence
-  }
+export interface Node {
+  readonly facts: Readonly<Record<string, unknown>>
+  /** Absent where neither traces nor metrics are written. */
+  readonly watch: Watch | undefined
 }
 
 /**
- * The facts that stand on every span of an agent; set around its run.
+ * The node of the current fiber; set around the run of an agent.
  *
  * @category spans
  * @since 0.1.0
  */
-export const Facts = Context.Reference<Readonly<Record<string, unknown>>>("bursar/telemetry/Facts", {
-  defaultValue: () => ({}),
+export const CurrentNode = Context.Reference<Node>("bursar/telemetry/Node", {
+  defaultValue: () => ({ facts: {}, watch: undefined }),
 })
 
-const off: TraceSpan = { isOn: false, attributes: () => {}, event: () => {}, fail: () => {}, headers: {} }
-
-/** Whether a tracer is provided and switched on in this fiber. */
-const isTracing = (fiber: Fiber.Fiber<unknown, unknown>): boolean =>
-  fiber.cache.tracerEnabled && fiber.context.mapUnsafe.has(Tracer.TracerKey)
+/** What a span is made with. */
+export interface Options {
+  readonly kind?: Tracer.SpanKind
+  /** Computed only where there is a span to have them. */
+  readonly attributes?: () => Readonly<Record<string, unknown>>
+  /** What of the run it stands for: the journal then tells it what happens there. */
+  readonly of?: Subject
+  /** A whole part of a run, which may go on in another trace when its own is full. */
+  readonly part?: Part
+}
 
 /**
  * Runs `use` inside a span of that name, with the facts of the current agent and `attributes` set at its start.
@@ -62,72 +59,71 @@ const isTracing = (fiber: Fiber.Fiber<unknown, unknown>): boolean =>
  */
 export const span = <A, E, R>(
   name: string,
-  options: {
-    readonly kind?: Tracer.SpanKind
-    /** Computed only where there is a span to have them. */
-    readonly attributes?: () => Readonly<Record<string, unknown>>
-  },
+  options: Options,
   use: (span: TraceSpan) => Effect.Effect<A, E, R>,
 ): Effect.Effect<A, E, Exclude<R, Tracer.ParentSpan>> =>
   Effect.withFiber((fiber) => {
-    if (!isTracing(fiber)) return use(off) as Effect.Effect<A, E, Exclude<R, Tracer.ParentSpan>>
-    const clock = fiber.getRef(Clock.Clock)
-    const attributes = { ...fiber.getRef(Facts), [Names.schema]: Names.schemaVersion, ...options.attributes?.() }
-    return Effect.uninterruptibleMask((restore) =>
-      Effect.flatMap(Effect.makeSpan(name, { kind: options.kind ?? "internal", attributes }), (made) => {
-        const writer = write(made, clock)
-        return restore(Effect.withParentSpan(use(writer), made, { captureStackTrace: false })).pipe(
-          Effect.onExit((exit) =>
-            Effect.sync(() => made.end(clock.currentTimeNanosUnsafe(), writer.failure ?? withoutText(exit, made))),
-          ),
-        )
-      }),
-    )
-  })
-
-interface Writer extends TraceSpan {
-  failure: Exit.Exit<never, SpanFailure> | undefined
-}
-
-const write = (made: Tracer.Span, clock: Clock.Clock): Writer => {
-  const writer: Writer = {
-    isOn: true,
-    failure: undefined,
-    attributes: (attributes) => {
-      for (const [key, value] of Object.entries(attributes)) if (value !== undefined) made.attribute(key, value)
-    },
-    event: (name, attributes) => made.event(name, clock.currentTimeNanosUnsafe(), { ...attributes }),
-    fail: (errorType, sentence) => {
-      made.attribute(Names.errorType, errorType)
-      writer.failure = Exit.fail(new SpanFailure({ sentence }))
-    },
-    headers: HttpTraceContext.toHeaders(made),
-  }
-  return writer
-}
-
-/** Values and failures may hold what a user or a provider wrote: the span gets the tag of a failure and no more. */
-const withoutText = <A, E>(exit: Exit.Exit<A, E>, made: Tracer.Span): Exit.Exit<unknown, unknown> => {
-  if (Exit.isSuccess(exit)) return Exit.void
-  const failed = exit.cause.reasons.find((reason) => reason._tag !== "Interrupt")
-  if (failed === undefined) return exit
-  const error: unknown = failed._tag === "Fail" ? failed.error : failed.defect
-  made.attribute(Names.errorType, tagOf(error))
-  return Exit.fail(new SpanFailure({ sentence: `Ended by ${tagOf(error)}.` }))
-}
-
-const tagOf = (error: unknown): string => {
-  if (typeof error !== "object" || error === null) return typeof error
-  if ("_tag" in error && typeof error._tag === "string") return error._tag
-  return error instanceof Error ? error.name : "an unknown failure"
-}
-
-/** An instant on the current span, without a span of its own. */
-export const event = (name: string, attributes?: Readonly<Record<string, unknown>>): Effect.Effect<void> =>
-  Effect.withFiber((fiber) => {
-    const current = fiber.cache.span
-    if (isTracing(fiber) && current?._tag === "Span") {
-      current.event(name, fiber.getRef(Clock.Clock).currentTimeNanosUnsafe(), { ...attributes })
+    const source = sourceOf(fiber)
+    const node = source === undefined && options.of?._tag !== "Hold" ? undefined : fiber.getRef(CurrentNode)
+    // Requests to models are counted by metrics, also where nothing is traced.
+    if (options.of?._tag === "Hold") node?.watch?.asked(options.of.hold, options.attributes)
+    if (source === undefined || node === undefined) {
+      return use(off) as Effect.Effect<A, E, Exclude<R, Tracer.ParentSpan>>
     }
-    return Effect.void
+    return Effect.uninterruptibleMask((restore) => {
+      const open = begin(source, {
+        name,
+        options,
+        node,
+        parent: parentOf(fiber),
+        content: fiber.getRef(Capture.Content),
+      })
+      return restore(Effect.withParentSpan(use(open.writer), open.writer.made, { captureStackTrace: false })).pipe(
+        Effect.onExit((exit) => Effect.sync(() => open.end(exit))),
+      )
+    })
   })
+
+interface Open {
+  readonly writer: Writer
+  readonly end: (exit: Exit.Exit<unknown, unknown>) => void
+}
+
+const begin = (
+  source: Source,
+  of: {
+    readonly name: string
+    readonly options: Options
+    readonly node: Node
+    readonly parent: Tracer.AnySpan | undefined
+    readonly content: Capture.Options | undefined
+  },
+): Open => {
+  const { name, node, options } = of
+  const facts = { ...node.facts, [Names.schema]: Names.schemaVersion }
+  const place = enter(source, { parent: of.parent, part: options.part, facts })
+  const made = start(source, {
+    name,
+    kind: options.kind ?? "internal",
+    parent: place.parent,
+    links: place.links,
+    // Nobody looks at those of a trace that was left out.
+    attributes: place.parent?.sampled === false ? {} : { ...facts, ...options.attributes?.() },
+  })
+  place.put(made)
+  const writer = new Writer(made, { clock: source.clock, facts, content: of.content })
+  if (options.of !== undefined) node.watch?.opened(options.of, writer)
+  return {
+    writer,
+    end: (exit) => {
+      const nanos = source.clock.currentTimeNanosUnsafe()
+      const ended = exitOf(exit, writer)
+      const end = (): void => {
+        made.end(nanos, ended)
+        leave(source, made)
+      }
+      if (options.of === undefined || node.watch === undefined) end()
+      else node.watch.ended(options.of, writer, end)
+    },
+  }
+}

@@ -24,21 +24,40 @@ export const giveBack = (batch: Batch, one: { readonly hold: Hold }): void => {
 
 const lawBroken = (refusal: Refusal): Error => new Error(`the hold of a call could not be resolved: ${refusal._tag}`)
 
+/** What the span of a call says before it runs. */
+export interface Told {
+  /** Absent for one that is no tool of the agent. */
+  readonly tool: string | undefined
+  readonly effect?: string
+  readonly version?: string
+  /** Where the call is paid from; absent for one that is not. */
+  readonly reserve?: string
+}
+
+/** Runs a call in its span. What becomes of it the span takes from the journal. */
 export const inSpan = <A>(
+  { setting }: Batch,
   call: Call,
-  effect: string | undefined,
+  told: Told,
   use: (span: Trace.TraceSpan) => Effect.Effect<A>,
 ): Effect.Effect<A> =>
   Trace.span(
-    `execute_tool ${call.tool}`,
+    told.tool === undefined ? "execute_tool" : `execute_tool ${told.tool}`,
     {
       attributes: () => ({
         [Names.operation]: "execute_tool",
-        [Names.toolName]: call.tool,
+        [Names.toolName]: told.tool,
         [Names.toolCallId]: call.call,
         [Names.toolType]: "function",
-        ...(effect === undefined ? {} : { [Names.toolEffect]: effect }),
+        [Names.toolEffect]: told.effect,
+        [Names.toolVersion]: told.version,
+        [Names.reserve]: told.reserve,
       }),
+      of: { _tag: "Call", agent: setting.agent, call: call.call },
+      part: { spans: 1 },
     },
-    use,
+    (span) => {
+      span.content(Names.content.toolArguments, () => call.params.text)
+      return use(span)
+    },
   )

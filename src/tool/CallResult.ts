@@ -71,19 +71,6 @@ export const failureOf = (exit: Exit.Failure<unknown, ToolFailure>): ToolFailure
   return reason?.error ?? { code: "EFATAL", class: "fatal", message: "the tool broke down" }
 }
 
-export const outcomeWord = ({ failure }: Pick<CallResult, "failure">): string => {
-  switch (failure?.code) {
-    case undefined:
-      return "ok"
-    case "ETIMEDOUT":
-      return "timeout"
-    case "ECANCELLED":
-      return "cancelled"
-    default:
-      return failure?.class === "fatal" ? "fatal" : failure?.class === "permission" ? "refused" : "model_mistake"
-  }
-}
-
 /** Records the one result of a call. */
 export const end = (place: Place, call: Call, ended: Refused | Ending): CallResult => {
   const failure = ended._tag === "Refused" || ended._tag === "Failed" ? ended.failure : undefined

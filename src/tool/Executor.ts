@@ -13,21 +13,11 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Content from "../event/Content.ts"
 import type { Call } from "../event/Event.ts"
-import * as Names from "../telemetry/Names.ts"
 import type * as Trace from "../telemetry/Trace.ts"
 import { admitAll } from "./Admit.ts"
-import { endIn, giveBack, inSpan } from "./Batch.ts"
+import { endIn, giveBack, inSpan, type Told } from "./Batch.ts"
 import { fileReceipt, isRepeatable, markOf, runAttempts, settleBegun, tooLate, type Unknown } from "./Attempts.ts"
-import {
-  type CallResult,
-  cancelledReason,
-  end,
-  type Ending,
-  failed,
-  outcomeWord,
-  type Refused,
-  refused,
-} from "./CallResult.ts"
+import { type CallResult, cancelledReason, end, type Ending, failed, type Refused, refused } from "./CallResult.ts"
 import { andThen, isDone } from "./Immediate.ts"
 import { runChild } from "./RunChild.ts"
 import { preconditions, prepareAll, stillUncertain } from "./Prepare.ts"
@@ -170,11 +160,11 @@ const segments = (
 const runOne = (batch: Batch, one: Admitted): Effect.Effect<void> => {
   switch (one._tag) {
     case "Refused":
-      return Effect.sync(() => endIn(batch, one.call, one))
+      return endAtOnce(batch, one.call, one)
     case "Replay":
-      return Effect.sync(() => endIn(batch, one.call, { _tag: "Replayed", receipt: one.receipt }))
+      return endAtOnce(batch, one.call, { _tag: "Replayed", receipt: one.receipt })
     case "Known":
-      return Effect.sync(() => endIn(batch, one.call, one.ending))
+      return endAtOnce(batch, one.call, one.ending)
     case "Tool":
       return runTool(batch, one)
     case "Child":
@@ -188,15 +178,31 @@ const runOne = (batch: Batch, one: Admitted): Effect.Effect<void> => {
   }
 }
 
+/** A call that has its result without being run. A name that no tool has is the model's own word. */
+const endAtOnce = (batch: Batch, call: Call, ended: Refused | Ending): Effect.Effect<void> => {
+  const { delegate, tools } = batch.setting
+  const isKnown = tools.has(call.tool) || delegate.names.has(call.tool)
+  return inSpan(batch, call, { tool: isKnown ? call.tool : undefined }, () =>
+    Effect.sync(() => void endIn(batch, call, ended)),
+  )
+}
+
 const runTool = (batch: Batch, one: OfTool): Effect.Effect<void> =>
   Effect.uninterruptibleMask((restore) =>
-    inSpan(one.call, one.runnable.contract.effect, (span) => {
+    inSpan(batch, one.call, toldOf(one), (span) => {
       const { setting } = batch
       const ended =
         one.key === undefined ? toResult(batch, one, { restore, span }) : claimed(batch, one, { restore, span })
       return isPaused(setting) ? Effect.andThen(restore(setting.whenOpen), ended) : ended
     }),
   )
+
+const toldOf = ({ call: { tool }, runnable: { contract } }: OfTool): Told => ({
+  tool,
+  effect: contract.effect,
+  version: contract.version,
+  reserve: "explore",
+})
 
 interface Way {
   readonly restore: Restore
@@ -239,7 +245,6 @@ const endTool = (
     return Effect.void
   }
   const result = endIn(batch, one.call, ended)
-  span.attributes({ [Names.toolOutcome]: outcomeWord(result) })
   if (result.failure?.class === "fatal") span.fail("bursar.tool_error", "The tool failed fatally.")
   // What happened has to outlive the process, or it would happen again.
   return one.runnable.contract.effect === "read" ? Effect.void : batch.setting.flush

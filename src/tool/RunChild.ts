@@ -4,9 +4,8 @@
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Content from "../event/Content.ts"
-import * as Names from "../telemetry/Names.ts"
 import { endIn, inSpan } from "./Batch.ts"
-import { type Ending, failed, outcomeWord } from "./CallResult.ts"
+import { type Ending, failed } from "./CallResult.ts"
 import type { Admitted, Batch, ChildResult, ChildSuspended } from "./Setting.ts"
 
 type OfChild = Extract<Admitted, { _tag: "Child" }>
@@ -14,7 +13,7 @@ type OfChild = Extract<Admitted, { _tag: "Child" }>
 /** Runs a child to its end, or until it waits for a person. */
 export const runChild = (batch: Batch, one: OfChild): Effect.Effect<void> =>
   Effect.uninterruptibleMask((restore) =>
-    inSpan(one.call, undefined, (span) =>
+    inSpan(batch, one.call, { tool: one.call.tool, reserve: "explore" }, (span) =>
       Effect.gen(function* () {
         const { agent, step, record } = batch.setting
         const { account: child } = one.child
@@ -28,7 +27,6 @@ export const runChild = (batch: Batch, one: OfChild): Effect.Effect<void> =>
           return
         }
         const result = endIn(batch, one.call, childEnding(exit, child))
-        span.attributes({ [Names.toolOutcome]: outcomeWord(result) })
         if (result.failure?.class === "fatal") span.fail("bursar.tool_error", "The child agent broke down.")
       }),
     ),

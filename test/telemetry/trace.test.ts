@@ -377,7 +377,9 @@ describe("without a tracer", () => {
 
   it.effect("the journal is the same, line for line", () =>
     Effect.gen(function* () {
-      const journalOf = (events: ReadonlyArray<Event.Recorded>) => events.map((one) => Line.encode(one).line)
+      // But for the place in the trace, which a resumed run links to.
+      const journalOf = (events: ReadonlyArray<Event.Recorded>) =>
+        events.map((one) => Line.encode(one).line.replace(/,"trace":\{[^}]*\}/, ""))
       // The same clock and the same dice for both.
       const anew = <A, E, R>(self: Effect.Effect<A, E, R>) =>
         self.pipe(Effect.provide(TestClock.layer()), Random.withSeed("a seed"))

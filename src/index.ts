@@ -4,6 +4,7 @@
 export * as Agent from "./agent/Agent.ts"
 export * as Audit from "./journal/Audit.ts"
 export * as Budget from "./scope/Budget.ts"
+export * as Capture from "./telemetry/Capture.ts"
 export * as Event from "./event/Event.ts"
 export * as Journal from "./journal/Journal.ts"
 export * as Line from "./journal/Line.ts"

@@ -18,6 +18,7 @@ import * as Tool from "effect/ai/Tool"
 import * as Toolkit from "effect/ai/Toolkit"
 import * as Contract from "../tool/Contract.ts"
 import * as ToolError from "../tool/ToolError.ts"
+import * as Propagation from "../telemetry/Propagation.ts"
 import { type Capture, capture } from "./internal/capture.ts"
 import { environment } from "./internal/environment.ts"
 import { codeOf, failureAt } from "./internal/errno.ts"
@@ -38,7 +39,10 @@ export interface Command {
   readonly command: string
   readonly args?: ReadonlyArray<string>
   readonly cwd: string
-  /** On top of `PATH`, `HOME`, `USER`, `LOGNAME`, `LANG`, `LC_ALL`, `LC_CTYPE`, `TZ` and `TMPDIR`; nothing else is passed on. */
+  /**
+   * On top of `PATH`, `HOME`, `USER`, `LOGNAME`, `LANG`, `LC_ALL`, `LC_CTYPE`, `TZ` and `TMPDIR`; nothing else is passed on,
+   * but for `TRACEPARENT` where the call is traced.
+   */
   readonly env?: Readonly<Record<string, string>>
   /** What it reads; nothing unless given. */
   readonly stdin?: string
@@ -99,7 +103,7 @@ export const run = (command: Command): Effect.Effect<Ended, ToolError.ToolError>
   return Effect.uninterruptibleMask((restore) =>
     Effect.gen(function* () {
       yield* restore(isFolder(command.cwd))
-      const started = yield* start(command, maxOutputBytes)
+      const started = yield* start({ ...command, env: { ...(yield* ofTrace), ...command.env } }, maxOutputBytes)
       const { exit, group, outputs } = started
       const waiting = restore(within(exit, command.timeout ?? Infinity))
       const ending = Effect.andThen(Group.end(group, graceMillis), outputs)
@@ -121,6 +125,13 @@ export const run = (command: Command): Effect.Effect<Ended, ToolError.ToolError>
     }),
   )
 }
+
+/** Lets a command that writes traces itself go on with ours. */
+const ofTrace: Effect.Effect<Readonly<Record<string, string>>> = Effect.map(
+  Propagation.outgoing,
+  ({ traceparent }): Readonly<Record<string, string>> =>
+    traceparent === undefined ? {} : { TRACEPARENT: traceparent },
+)
 
 const millis = (input: Duration.Input): number => Duration.toMillis(Duration.fromInputUnsafe(input))
 

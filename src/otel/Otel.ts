@@ -1,19 +1,25 @@
 /**
- * Export of spans over OTLP with the official `NodeSDK`, switched on by the environment.
+ * Export of spans, metrics and logs over OTLP with the official `NodeSDK`, switched on by the environment.
  *
  * It leaves what a span says to `telemetry` and what is kept to a collector. Its laws: without an endpoint nothing is
- * provided and the SDK is not even loaded; a failing export neither fails nor slows a run; closing the layer sends what
- * is left, in 3 seconds at most. Only traces for now: no metrics, no logs.
+ * provided and the SDK is not even loaded; a failing export neither fails nor slows a run; closing the layer, and ending
+ * the process, sends what is left, in 3 seconds at most.
  */
 import type * as Otel from "@opentelemetry/api"
 import * as Config from "effect/Config"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Logger from "effect/Logger"
 import * as Option from "effect/Option"
 import * as EffectTracer from "effect/Tracer"
+import * as Capture from "../telemetry/Capture.ts"
+import { Entering } from "../telemetry/Propagation.ts"
+import { CurrentRoom } from "../telemetry/Room.ts"
+import { logger } from "./internal/logs.ts"
 import { type Running, start } from "./internal/sdk.ts"
-import { OtelConfigError, type Protocol, read, type Settings } from "./internal/settings.ts"
+import { OtelConfigError, type Protocol, read, readContent, type Settings } from "./internal/settings.ts"
+import * as Metrics from "./Metrics.ts"
 import * as Tracer from "./Tracer.ts"
 
 export { OtelConfigError, type Protocol }
@@ -24,7 +30,7 @@ export { OtelConfigError, type Protocol }
  * @category options
  * @since 0.1.0
  */
-export interface Options extends Tracer.Options {
+export interface Options extends Tracer.Options, ContentOptions {
   /** In place of `OTEL_EXPORTER_OTLP_ENDPOINT`: up to and without `/v1/traces`. */
   readonly endpoint?: string | undefined
   /** In place of `OTEL_EXPORTER_OTLP_PROTOCOL`; `"http/protobuf"` when absent. */
@@ -36,20 +42,37 @@ export interface Options extends Tracer.Options {
 }
 
 /**
- * Provides a tracer that exports over OTLP, if the environment says where to; otherwise provides nothing.
+ * Whether spans tell what people, models and tools wrote.
  *
- * **Switched on** by `OTEL_EXPORTER_OTLP_ENDPOINT` or `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT`; `OTEL_SDK_DISABLED=true` and
- * `OTEL_TRACES_EXPORTER=none` win over both. Where a tracer provider is registered in the process already, its owner
- * exports: spans go there, and no second SDK is started. Layers that are open at the same time share the SDK of the
- * first, and with it where that one exports to.
+ * **Units**: `mostBytes` of UTF-8 for one attribute; 4 KiB unless given.
  *
- * **Variables** are those of OpenTelemetry, for traces: protocol (not `grpc`), headers, timeout, compression,
- * certificates, `OTEL_BSP_*`, sampler, limits, propagators, resource attributes and detectors. Endpoint, protocol,
- * timeout, service name and queue are read through `Config`; the rest the SDK reads from the process.
+ * @category options
+ * @since 0.1.0
+ */
+export interface ContentOptions extends Capture.Options {
+  /** In place of `OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT`; false when absent. */
+  readonly content?: boolean | undefined
+}
+
+/**
+ * Provides what exports over OTLP, if the environment says where to; otherwise provides nothing.
  *
- * **Other than the SDK's own**: the queue holds 65,536 spans and sends 2,048 at a time, so that a large fan-out loses
- * none; one export may take as long as the end of the program (3 seconds); the resource is that of the environment
- * alone, without the command line.
+ * **Switched on** by `OTEL_EXPORTER_OTLP_ENDPOINT` for spans, metrics and logs, by `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT`
+ * (`METRICS`, `LOGS`) for one of them; `OTEL_SDK_DISABLED=true` wins over all, `OTEL_TRACES_EXPORTER=none` (`METRICS`,
+ * `LOGS`) over those of one. Where a tracer provider is registered in the process already, its owner exports: spans and
+ * metrics go there, and no second SDK is started. Layers that are open at the same time share the SDK of the first, and
+ * with it where that one exports to.
+ *
+ * **Variables** are those of OpenTelemetry: protocol (not `grpc`), headers, timeout, compression, certificates,
+ * `OTEL_BSP_*`, sampler, limits, propagators, `OTEL_METRIC_EXPORT_INTERVAL`, resource attributes and detectors. Endpoint,
+ * protocol, timeout, service name, queue and interval are read through `Config`; the rest the SDK reads from the process.
+ * `OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true` writes content on spans, through `redact` where it is given.
+ *
+ * **Other than the SDK's own**: the queue holds 65,536 spans and sends 2,048 at a time, and a run that fills half of it
+ * waits, while exports arrive, before it starts another agent, step or call: so that a large fan-out loses none. One
+ * export may take as long as the end of the program (3 seconds); the resource is that of the environment alone, without
+ * the command line. A process that ends without closing the layer, by `SIGTERM`, `SIGINT` or because nothing is left to
+ * do, sends what is left first.
  *
  * **Fails with** `OtelConfigError` for another protocol, an address that is none, or a package that is not installed.
  *
@@ -114,15 +137,35 @@ export const layerConfig = (options: Config.Wrap<Options>): Layer.Layer<never, O
  * @category layers
  * @since 0.1.0
  */
-export const layerTracerProvider = (provider: Otel.TracerProvider, options: Tracer.Options = {}): Layer.Layer<never> =>
-  Layer.sync(EffectTracer.Tracer, () => Tracer.make(provider.getTracer("bursar"), options))
+export const layerTracerProvider = (
+  provider: Otel.TracerProvider,
+  options: Tracer.Options & ContentOptions = {},
+): Layer.Layer<never> =>
+  Layer.mergeAll(
+    Layer.sync(EffectTracer.Tracer, () => Tracer.make(provider.getTracer("bursar"), options)),
+    Layer.succeed(Entering)(Tracer.entering),
+    Layer.effect(Capture.Content)(
+      Effect.map(readContent(options.content), (isOn) => (isOn ? contentOf(options) : undefined)),
+    ),
+  )
+
+const contentOf = ({ mostBytes, redact }: ContentOptions): Capture.Options => ({ mostBytes, redact })
 
 const exporting = (settings: Settings, options: Options): Layer.Layer<never, OtelConfigError> =>
   Layer.unwrap(
     Effect.gen(function* () {
       yield* warnOfSampler(settings.sampler)
-      const { provider } = yield* Effect.acquireRelease(starting(settings), (running) => Effect.promise(running.stop))
-      return layerTracerProvider(provider, options)
+      const { logs, metrics, room, traces } = yield* Effect.acquireRelease(starting(settings), (running) =>
+        Effect.promise(running.stop),
+      )
+      return Layer.mergeAll(
+        traces === undefined ? Layer.empty : layerTracerProvider(traces, options),
+        metrics === undefined ? Layer.empty : Metrics.layer(metrics),
+        logs === undefined
+          ? Layer.empty
+          : Logger.layer([logger(logs, options.exceptions === true)], { mergeWithExisting: true }),
+        Layer.succeed(CurrentRoom)(room),
+      )
     }),
   )
 

@@ -12,6 +12,10 @@ import * as Effect from "effect/Effect"
 import type * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import * as Tracer from "effect/Tracer"
+import * as Headers from "effect/http/Headers"
+import * as HttpTraceContext from "effect/http/HttpTraceContext"
+import * as Propagation from "../telemetry/Propagation.ts"
+import type { Enter } from "../telemetry/Propagation.ts"
 import { hrTime, messageOf, toAttributes, toAttributeValue } from "./internal/attributes.ts"
 
 /**
@@ -88,9 +92,12 @@ export const make = (tracer: Otel.Tracer, options: Options = {}): Tracer.Tracer 
  * @since 0.1.0
  */
 export const enter: Effect.Effect<<A>(run: () => A) => A> = Effect.withFiber((fiber) => {
-  const span = fiber.cache.span
-  return Effect.succeed(span === undefined ? (run) => run() : (run) => Otel.context.with(contextOf(span), run))
+  const { span } = fiber.cache
+  return Effect.succeed((run) => entering(span, run))
 })
+
+/** @internal */
+export const entering: Enter = (span, run) => (span === undefined ? run() : Otel.context.with(contextOf(span), run))
 
 /**
  * `Effect.tryPromise` with the current Effect span active in OpenTelemetry's context: for a client whose own
@@ -118,6 +125,51 @@ export const withOtelContext = <A, E>(options: {
   Effect.flatMap(enter, (enter) =>
     Effect.tryPromise({ try: (signal) => enter(() => options.try(signal)), catch: options.catch }),
   )
+
+/**
+ * Runs an Effect as part of the trace that a request came with, by its W3C (or B3) headers. A header that is missing or
+ * cannot be read changes nothing.
+ *
+ * **Example** (A server that is asked to run an agent)
+ *
+ * ```ts
+ * import { Tracer } from "bursar/otel"
+ * import * as Effect from "effect/Effect"
+ * import * as Option from "effect/Option"
+ *
+ * const headers = { traceparent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01" }
+ * const traceId = Effect.map(Effect.option(Effect.currentParentSpan), Option.map(({ traceId }) => traceId))
+ * await Effect.runPromise(Tracer.incoming(headers)(traceId)) // => Option.some("0af7651916cd43dd8448eb211c80319c")
+ * ```
+ *
+ * @category context
+ * @since 0.1.0
+ */
+export const incoming =
+  (headers: Readonly<Record<string, string | ReadonlyArray<string> | undefined>>) =>
+  <A, E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A, E, Exclude<R, Tracer.ParentSpan>> => {
+    const parent = HttpTraceContext.fromHeaders(Headers.fromInput(headers))
+    return Option.isNone(parent)
+      ? (self as Effect.Effect<A, E, Exclude<R, Tracer.ParentSpan>>)
+      : Effect.withParentSpan(self, parent.value, { captureStackTrace: false })
+  }
+
+/**
+ * The W3C headers of the current span, for a request that no instrumentation sees; empty where nothing is traced.
+ *
+ * **Example** (Headers for a message)
+ *
+ * ```ts
+ * import { Tracer } from "bursar/otel"
+ * import * as Effect from "effect/Effect"
+ *
+ * await Effect.runPromise(Tracer.outgoing) // => {}
+ * ```
+ *
+ * @category context
+ * @since 0.1.0
+ */
+export const outgoing: Effect.Effect<{ readonly traceparent?: string }> = Propagation.outgoing
 
 type SpanOptions = Parameters<Tracer.Tracer["span"]>[0]
 

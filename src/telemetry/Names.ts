@@ -83,6 +83,42 @@ export const mark = "bursar.mark"
 /** Why a span is linked to one of another trace: `resumes`, `continues` or `replays`. */
 export const link = "bursar.link"
 
+/** What is counted and measured. */
+export const metric = {
+  operationDuration: "gen_ai.client.operation.duration",
+  tokenUsage: "gen_ai.client.token.usage",
+  agentDuration: "gen_ai.invoke_agent.duration",
+  agentInferences: "gen_ai.invoke_agent.inference_calls",
+  agentToolCalls: "gen_ai.invoke_agent.tool_calls",
+  toolDuration: "gen_ai.execute_tool.duration",
+  runCompleted: "bursar.run.completed",
+  utilization: "bursar.budget.utilization",
+  granted: "bursar.budget.granted",
+  used: "bursar.budget.used",
+  refunded: "bursar.budget.refunded",
+  assumed: "bursar.budget.assumed",
+  overrun: "bursar.budget.overrun",
+  held: "bursar.budget.held",
+  refused: "bursar.budget.refused",
+  nodeOpen: "bursar.node.open",
+  holdPending: "bursar.hold.pending",
+  holdRatio: "bursar.hold.ratio",
+  cost: "bursar.cost",
+  cancelLatency: "bursar.cancel.latency",
+  violation: "bursar.invariant.violation",
+} as const
+
+/** What metrics are told apart by: few values each, never a run, a node, a call or a user. */
+export const label = {
+  tokenType: "gen_ai.token.type",
+  dimension: "bursar.budget.dimension",
+  level: "bursar.budget.level",
+  whose: "bursar.budget.whose",
+  refusal: "bursar.budget.refusal",
+  cause: "bursar.cause",
+  invariant: "bursar.invariant",
+} as const
+
 const words: { readonly [D in Dimension]: string } = {
   steps: "steps",
   ticks: "ticks",

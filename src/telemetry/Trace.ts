@@ -10,6 +10,7 @@ import type * as Exit from "effect/Exit"
 import type * as Tracer from "effect/Tracer"
 import * as Capture from "./Capture.ts"
 import * as Names from "./Names.ts"
+import { CurrentRoom } from "./Room.ts"
 import { parentOf, type Source, sourceOf, start } from "./Start.ts"
 import { enter, leave, type Part } from "./Trail.ts"
 import type { Subject, Watch } from "./Watch.ts"
@@ -70,7 +71,7 @@ export const span = <A, E, R>(
     if (source === undefined || node === undefined) {
       return use(off) as Effect.Effect<A, E, Exclude<R, Tracer.ParentSpan>>
     }
-    return Effect.uninterruptibleMask((restore) => {
+    const opened = Effect.uninterruptibleMask((restore) => {
       const open = begin(source, {
         name,
         options,
@@ -82,6 +83,8 @@ export const span = <A, E, R>(
         Effect.onExit((exit) => Effect.sync(() => open.end(exit))),
       )
     })
+    const room = options.part === undefined ? undefined : fiber.getRef(CurrentRoom)
+    return room?.isFull() === true ? Effect.andThen(room.wait, opened) : opened
   })
 
 interface Open {

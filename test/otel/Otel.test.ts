@@ -24,7 +24,7 @@ describe("nothing is provided", () => {
     ["with an empty endpoint", { OTEL_EXPORTER_OTLP_ENDPOINT: " " }],
     ["when the SDK is disabled", { ...somewhere, OTEL_SDK_DISABLED: "true" }],
     ["when the SDK is disabled, in capitals", { ...somewhere, OTEL_SDK_DISABLED: "TRUE" }],
-    ["when there is to be no exporter", { ...somewhere, OTEL_TRACES_EXPORTER: "none" }],
+    ["when there is to be no exporter of spans", { ...somewhere, OTEL_TRACES_EXPORTER: "none" }],
     [
       "when it is disabled, before anything else is looked at",
       { ...somewhere, OTEL_SDK_DISABLED: "true", OTEL_EXPORTER_OTLP_PROTOCOL: "grpc" },
@@ -258,9 +258,10 @@ describe("the layer", () => {
     }).pipe(Effect.scoped)
   })
 
-  it.live("exports no metrics and no logs", () =>
+  it.live("exports one signal alone where the environment says so", () =>
     Effect.gen(function* () {
-      const { receiver } = yield* exported(Effect.andThen(Effect.log("a line"), one))
+      const variables = { OTEL_METRICS_EXPORTER: "none", OTEL_LOGS_EXPORTER: "none" }
+      const { receiver } = yield* exported(Effect.andThen(Effect.log("a line"), one), { variables })
       assert.deepStrictEqual(
         receiver.requests.map(({ path }) => path),
         ["/v1/traces"],

@@ -1,5 +1,5 @@
 /**
- * A receiver of OTLP/HTTP traces for tests: what was exported, as a flat list of spans and as raw bytes.
+ * A receiver of OTLP/HTTP for tests: what was exported, spans as a flat list and everything as raw bytes.
  *
  * It listens on 127.0.0.1 alone and takes protobuf and JSON, compressed or not. A span is in the list when its request
  * was answered, so after the exporting layer has closed everything that will come is there.
@@ -76,6 +76,7 @@ const answer = (
   type: string,
   status: number,
 ): { readonly status: number; readonly spans: ReadonlyArray<Otlp.ReceivedSpan> } => {
+  if (path === "/v1/metrics" || path === "/v1/logs") return { status, spans: [] }
   if (path !== "/v1/traces") return { status: 404, spans: [] }
   if (status !== 200) return { status, spans: [] }
   try {

@@ -19,6 +19,7 @@ import {
   ToolError,
   Verifier,
 } from "../../src/index.ts"
+import { Listeners } from "../../src/telemetry/Listener.ts"
 import { ScriptedModel } from "../../src/testing/index.ts"
 import { settled } from "../support/journalled.ts"
 import { bare, plays } from "../support/scripts.ts"
@@ -133,8 +134,9 @@ const gone = (agent: Made, budget: Budget.Input) =>
     const journal: Array<Event.Recorded> = []
     yield* interrupted(agent, budget).pipe(
       Effect.provideService(Journal.Journal, Journal.toArray(journal)),
-      // What that process made of spans is gone with it.
+      // What that process made of spans, and counted, is gone with it.
       Effect.withTracerEnabled(false),
+      Effect.provideService(Listeners, []),
     )
     journal.splice(1 + journal.findIndex(({ event }) => event._tag === "CallStarted"))
     // Into the journal of the test goes what the one who ends it leaves.

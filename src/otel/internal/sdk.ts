@@ -1,11 +1,23 @@
 /** The `NodeSDK` itself: loaded when it is first asked for; its globals are taken back when the last user is gone. */
 import * as Otel from "@opentelemetry/api"
-import type { SpanExporter } from "@opentelemetry/sdk-trace-base"
+import type { LoggerProvider } from "@opentelemetry/api-logs"
 import * as Result from "effect/Result"
-import { OtelConfigError, type Protocol, type Settings } from "./settings.ts"
+import type { Room } from "../../telemetry/Room.ts"
+import { load, type Modules, type OtelConfigError } from "./packages.ts"
+import { Queue } from "./queue.ts"
+import type { Settings } from "./settings.ts"
+import { beforeEnd } from "./signals.ts"
 
-export interface Running {
-  readonly provider: Otel.TracerProvider
+/** What is exported to, each where it is asked for. */
+export interface Providers {
+  readonly traces: Otel.TracerProvider | undefined
+  readonly metrics: Otel.MeterProvider | undefined
+  readonly logs: LoggerProvider | undefined
+  /** Of the queue of spans. */
+  readonly room: Room | undefined
+}
+
+export interface Running extends Providers {
   /** Exports what is left, within the limit; never rejects. Call it once. */
   readonly stop: () => Promise<void>
 }
@@ -15,10 +27,14 @@ interface Proxy extends Otel.TracerProvider {
   readonly getDelegateTracer?: (name: string) => Otel.Tracer | undefined
 }
 
-const registered = (): Otel.TracerProvider | undefined => {
-  const provider: Proxy = Otel.trace.getTracerProvider()
-  const isEmpty = provider.getDelegateTracer !== undefined && provider.getDelegateTracer("bursar") === undefined
-  return isEmpty ? undefined : provider
+const registered = (): Providers | undefined => {
+  const traces: Proxy = Otel.trace.getTracerProvider()
+  const isEmpty = traces.getDelegateTracer !== undefined && traces.getDelegateTracer("bursar") === undefined
+  if (isEmpty) return undefined
+  const metrics = Otel.metrics.getMeterProvider()
+  // What the API hands out where there is none has no name of its own to be told by but that of its class.
+  const isNoMeter = metrics.constructor.name === "NoopMeterProvider"
+  return { traces, metrics: isNoMeter ? undefined : metrics, logs: undefined, room: undefined }
 }
 
 // As the globals of OpenTelemetry are those of the process, so is our SDK: whoever else asks for it joins in.
@@ -26,22 +42,24 @@ let current: Sdk | undefined
 
 interface Sdk {
   users: number
-  readonly provider: Otel.TracerProvider
-  readonly flush: () => Promise<void>
-  readonly shutdown: () => Promise<void>
+  readonly providers: Providers
+  readonly flush: () => Promise<unknown>
+  readonly shutdown: () => Promise<unknown>
 }
 
 /** Fails when a package is missing; rejects for nothing that could be foreseen. */
 export const start = (settings: Settings): Promise<Result.Result<Running, OtelConfigError>> =>
-  open(settings).then(Result.succeed, (error: unknown) => {
-    if (error instanceof OtelConfigError) return Result.fail(error)
-    throw error
-  })
+  load(settings).then(
+    (modules) => Result.succeed(open(modules, settings)),
+    (error: unknown) => {
+      if (typeof error === "object" && error !== null && "_tag" in error) return Result.fail(error as OtelConfigError)
+      throw error
+    },
+  )
 
-const open = async (settings: Settings): Promise<Running> => {
+const open = (modules: Modules, settings: Settings): Running => {
   const foreign = current === undefined ? registered() : undefined
-  if (foreign !== undefined) return { provider: foreign, stop: () => Promise.resolve() }
-  const modules = await load(settings)
+  if (foreign !== undefined) return { ...foreign, stop: () => Promise.resolve() }
   current ??= run(modules, settings)
   const sdk = current
   sdk.users += 1
@@ -51,28 +69,23 @@ const open = async (settings: Settings): Promise<Running> => {
     current = undefined
     return within(settings.shutdownMillis, sdk.shutdown())
   }
-  return { provider: sdk.provider, stop }
+  return { ...sdk.providers, stop }
 }
 
-const load = async (settings: Settings) => {
-  const [node, trace, exporter] = await Promise.all([
-    needed("@opentelemetry/sdk-node", import("@opentelemetry/sdk-node")),
-    needed("@opentelemetry/sdk-trace-base", import("@opentelemetry/sdk-trace-base")),
-    exporterOf(settings),
-  ])
-  return { node, trace, exporter }
-}
-
-const run = ({ exporter, node, trace }: Awaited<ReturnType<typeof load>>, settings: Settings): Sdk => {
-  const { maxExportBatchSize, maxQueueSize, serviceName } = settings
+const run = (modules: Modules, settings: Settings): Sdk => {
+  const { serviceName, shutdownMillis, targets } = settings
+  const { node } = modules
   // What stands already stays, and is not ours to take away.
   const ownsContext = !hasContextManager()
   const ownsPropagation = Otel.propagation.fields().length === 0
-  const processor = new trace.BatchSpanProcessor(exporter, { maxExportBatchSize, maxQueueSize })
-  const sdk = withoutLogs(() => {
+  const traces = tracesOf(modules, settings)
+  const metrics = metricsOf(modules, settings)
+  const logs = logsOf(modules, settings)
+  const sdk = withoutLogs(logs.length === 0, () => {
     const sdk = new node.NodeSDK({
-      spanProcessors: [processor],
-      metricReaders: [],
+      spanProcessors: traces.processors,
+      metricReaders: metrics,
+      ...(logs.length === 0 ? {} : { logRecordProcessors: logs }),
       ...(serviceName === undefined ? {} : { serviceName }),
       // The command line and the user's name, which the SDK would add, may hold secrets.
       ...(process.env["OTEL_NODE_RESOURCE_DETECTORS"] ? {} : { resourceDetectors: [node.resources.envDetector] }),
@@ -80,13 +93,23 @@ const run = ({ exporter, node, trace }: Awaited<ReturnType<typeof load>>, settin
     sdk.start()
     return sdk
   })
+  const flush = () => Promise.all([...traces.processors, ...metrics, ...logs].map((one) => one.forceFlush()))
+  const stopWaiting = beforeEnd(() => within(shutdownMillis, flush()))
   return {
     users: 0,
-    provider: Otel.trace.getTracerProvider(),
-    flush: () => processor.forceFlush(),
+    providers: {
+      traces: targets.traces === undefined ? undefined : Otel.trace.getTracerProvider(),
+      metrics: targets.metrics === undefined ? undefined : Otel.metrics.getMeterProvider(),
+      logs: targets.logs === undefined ? undefined : modules.logs?.api.logs.getLoggerProvider(),
+      room: traces.room,
+    },
+    flush,
     // The globals first: who starts while the last spans are on their way gets an SDK of its own.
     shutdown: () => {
+      stopWaiting()
       Otel.trace.disable()
+      if (metrics.length > 0) Otel.metrics.disable()
+      if (logs.length > 0) modules.logs?.api.logs.disable()
       if (ownsContext) Otel.context.disable()
       if (ownsPropagation) Otel.propagation.disable()
       return sdk.shutdown()
@@ -94,35 +117,47 @@ const run = ({ exporter, node, trace }: Awaited<ReturnType<typeof load>>, settin
   }
 }
 
-const exporterOf = async (settings: Settings): Promise<SpanExporter> => {
-  const { exportMillis, maxExportBatchSize, maxQueueSize, protocol, url } = settings
-  const { OTLPTraceExporter } = await exporterModule(protocol)
-  return new OTLPTraceExporter({
-    url,
+const tracesOf = ({ trace, traces }: Modules, { maxExportBatchSize, maxQueueSize, targets }: Settings) => {
+  if (targets.traces === undefined || traces === undefined) return { processors: [], room: undefined }
+  const queue = new Queue(maxQueueSize)
+  const exporter = new traces.OTLPTraceExporter({
+    url: targets.traces.url,
     // At the end the whole queue is sent at once; what exceeds the limit, 30 unless set, is thrown away.
+    concurrencyLimit: Math.ceil(maxQueueSize / maxExportBatchSize) + 1,
+    timeoutMillis: targets.traces.exportMillis,
+  })
+  const processor = new trace.BatchSpanProcessor(queue.emptying(exporter), { maxExportBatchSize, maxQueueSize })
+  return { processors: [queue.counting(processor)], room: queue.room }
+}
+
+const metricsOf = ({ metrics, node }: Modules, { metricsMillis, targets }: Settings) => {
+  if (targets.metrics === undefined || metrics === undefined) return []
+  const { exportMillis, url } = targets.metrics
+  const exporter = new metrics.OTLPMetricExporter({ url, timeoutMillis: exportMillis })
+  return [
+    new node.metrics.PeriodicExportingMetricReader({
+      exporter,
+      exportIntervalMillis: metricsMillis,
+      exportTimeoutMillis: Math.min(exportMillis, metricsMillis),
+    }),
+  ]
+}
+
+const logsOf = ({ logs, node }: Modules, { maxExportBatchSize, maxQueueSize, targets }: Settings) => {
+  if (targets.logs === undefined || logs === undefined) return []
+  const { exportMillis, url } = targets.logs
+  const exporter = new logs.exporter.OTLPLogExporter({
+    url,
     concurrencyLimit: Math.ceil(maxQueueSize / maxExportBatchSize) + 1,
     timeoutMillis: exportMillis,
   })
-}
-
-const exporterModule = (protocol: Protocol) =>
-  protocol === "http/json"
-    ? needed("@opentelemetry/exporter-trace-otlp-http", import("@opentelemetry/exporter-trace-otlp-http"))
-    : needed("@opentelemetry/exporter-trace-otlp-proto", import("@opentelemetry/exporter-trace-otlp-proto"))
-
-const needed = async <Module>(name: string, loading: Promise<Module>): Promise<Module> => {
-  try {
-    return await loading
-  } catch (error) {
-    if (!(error instanceof Error) || !error.message.includes(name)) throw error
-    const expected = `the package ${name} beside it; install it`
-    throw new OtelConfigError({ variable: "OTEL_EXPORTER_OTLP_ENDPOINT", expected })
-  }
+  return [new node.logs.BatchLogRecordProcessor({ exporter, maxExportBatchSize, maxQueueSize })]
 }
 
 // The SDK has no other way to be told that there is no exporter for logs, short of a provider that drops them and
 // stands in the way of the application's own.
-const withoutLogs = <A>(run: () => A): A => {
+const withoutLogs = <A>(without: boolean, run: () => A): A => {
+  if (!without) return run()
   const before = process.env["OTEL_LOGS_EXPORTER"]
   process.env["OTEL_LOGS_EXPORTER"] = "none"
   try {
@@ -139,7 +174,7 @@ const hasContextManager = (): boolean =>
   Otel.context.with(Otel.ROOT_CONTEXT.setValue(probe, true), () => Otel.context.active().getValue(probe) === true)
 
 // Real time: the exporter's own timers know no other, and a test clock must not hold up the end of a program.
-const within = async (millis: number, work: Promise<void>): Promise<void> => {
+const within = async (millis: number, work: Promise<unknown>): Promise<void> => {
   const limit = Promise.withResolvers<void>()
   const timer = setTimeout(limit.resolve, millis)
   await Promise.race([limit.promise, work]).catch(() => {})

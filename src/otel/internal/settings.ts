@@ -6,7 +6,7 @@ import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 
 /**
- * A variable or an option that tracing cannot be set up with.
+ * A variable or an option that telemetry cannot be set up with.
  *
  * @category errors
  * @since 0.1.0
@@ -24,12 +24,17 @@ export class OtelConfigError extends Schema.TaggedError<OtelConfigError>()("Otel
 }
 
 /**
- * How spans are written for the way; both go over HTTP.
+ * How telemetry is written for the way; both go over HTTP.
  *
  * @category options
  * @since 0.1.0
  */
 export type Protocol = "http/protobuf" | "http/json"
+
+/** What is exported. */
+export type Signal = "traces" | "metrics" | "logs"
+
+export const signals: ReadonlyArray<Signal> = ["traces", "metrics", "logs"]
 
 export interface Defaults {
   readonly endpoint?: string | undefined
@@ -38,15 +43,22 @@ export interface Defaults {
   readonly shutdownTimeout?: Duration.Input | undefined
 }
 
-export interface Settings {
+/** Where one signal goes. */
+export interface Target {
   readonly url: string
   readonly protocol: Protocol
+  /** For one export, with its retries. A longer one would keep the process up after the end of the program. */
+  readonly exportMillis: number
+}
+
+export interface Settings {
+  /** A signal without a target is not exported. */
+  readonly targets: { readonly [S in Signal]?: Target }
   /** Absent when `OTEL_RESOURCE_ATTRIBUTES` names the service. */
   readonly serviceName: string | undefined
   readonly maxQueueSize: number
   readonly maxExportBatchSize: number
-  /** For one export, with its retries. A longer one would keep the process up after the end of the program. */
-  readonly exportMillis: number
+  readonly metricsMillis: number
   readonly shutdownMillis: number
   readonly sampler: string | undefined
 }
@@ -58,17 +70,27 @@ const variable = (name: string): Config.Config<string | undefined> =>
     return text === "" ? undefined : text
   })
 
+const ofSignal = (signal: Signal) => {
+  const own = `OTEL_EXPORTER_OTLP_${signal.toUpperCase()}`
+  return Config.all({
+    exporter: variable(`OTEL_${signal.toUpperCase()}_EXPORTER`),
+    endpoint: variable(`${own}_ENDPOINT`),
+    protocol: variable(`${own}_PROTOCOL`),
+    timeout: variable(`${own}_TIMEOUT`),
+  })
+}
+
 const variables = Config.all({
   disabled: variable("OTEL_SDK_DISABLED"),
-  exporter: variable("OTEL_TRACES_EXPORTER"),
   endpoint: variable("OTEL_EXPORTER_OTLP_ENDPOINT"),
-  tracesEndpoint: variable("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"),
   protocol: variable("OTEL_EXPORTER_OTLP_PROTOCOL"),
-  tracesProtocol: variable("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL"),
   timeout: variable("OTEL_EXPORTER_OTLP_TIMEOUT"),
-  tracesTimeout: variable("OTEL_EXPORTER_OTLP_TRACES_TIMEOUT"),
+  traces: ofSignal("traces"),
+  metrics: ofSignal("metrics"),
+  logs: ofSignal("logs"),
   maxQueueSize: variable("OTEL_BSP_MAX_QUEUE_SIZE"),
   maxExportBatchSize: variable("OTEL_BSP_MAX_EXPORT_BATCH_SIZE"),
+  metricsInterval: variable("OTEL_METRIC_EXPORT_INTERVAL"),
   serviceName: variable("OTEL_SERVICE_NAME"),
   resource: variable("OTEL_RESOURCE_ATTRIBUTES"),
   sampler: variable("OTEL_TRACES_SAMPLER"),
@@ -80,46 +102,69 @@ type Variables = Config.Success<typeof variables>
 export const read = (options: Defaults): Effect.Effect<Option.Option<Settings>, OtelConfigError | Config.ConfigError> =>
   Effect.gen(function* () {
     const found = yield* variables
-    if (isOff(found)) return Option.none()
-    const url = yield* urlOf(found, options)
-    if (Option.isNone(url)) return Option.none()
+    if (found.disabled?.toLowerCase() === "true") return Option.none()
     const shutdownMillis = Duration.toMillis(Duration.fromInputUnsafe(options.shutdownTimeout ?? "3 seconds"))
+    const targets: { [S in Signal]?: Target } = {}
+    for (const signal of signals) {
+      const target = yield* targetOf(signal, found, { ...options, shutdownMillis })
+      if (target !== undefined) targets[signal] = target
+    }
+    if (Object.keys(targets).length === 0) return Option.none()
     const maxQueueSize = countOf(found.maxQueueSize) ?? 65_536
     return Option.some({
-      url: url.value,
-      protocol: yield* protocolOf(found, options),
+      targets,
       serviceName: serviceNameOf(found, options),
       maxQueueSize,
       maxExportBatchSize: Math.min(countOf(found.maxExportBatchSize) ?? 2048, maxQueueSize),
-      exportMillis: countOf(found.tracesTimeout) ?? countOf(found.timeout) ?? shutdownMillis,
+      metricsMillis: countOf(found.metricsInterval) ?? 60_000,
       shutdownMillis,
       sampler: found.sampler,
     })
   })
 
-const isOff = ({ disabled, exporter }: Variables): boolean =>
-  disabled?.toLowerCase() === "true" || (exporter?.split(",").some((name) => name.trim() === "none") ?? false)
+/**
+ * Whether content is to be written. The variable wins over the option, so that who runs a program decides.
+ */
+export const readContent = (option: boolean | undefined): Effect.Effect<boolean> =>
+  variable("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT").pipe(
+    Effect.map((value) => (value === undefined ? option === true : value.toLowerCase() === "true")),
+    // A configuration that cannot be read asks for nothing.
+    Effect.catch(() => Effect.succeed(false)),
+  )
 
-const urlOf = (
-  { endpoint, tracesEndpoint }: Variables,
-  options: Defaults,
-): Effect.Effect<Option.Option<string>, OtelConfigError> => {
-  const base = endpoint ?? options.endpoint
-  const text = tracesEndpoint ?? (base === undefined ? undefined : `${base.replace(/\/$/, "")}/v1/traces`)
-  if (text === undefined) return Effect.succeedNone
+const targetOf = (
+  signal: Signal,
+  found: Variables,
+  options: Defaults & { readonly shutdownMillis: number },
+): Effect.Effect<Target | undefined, OtelConfigError> =>
+  Effect.gen(function* () {
+    const own = found[signal]
+    if (own.exporter?.split(",").some((name) => name.trim() === "none") === true) return undefined
+    const base = found.endpoint ?? options.endpoint
+    const text = own.endpoint ?? (base === undefined ? undefined : `${base.replace(/\/$/, "")}/v1/${signal}`)
+    if (text === undefined) return undefined
+    return {
+      url: yield* urlOf(text, own.endpoint === undefined ? "OTLP" : `OTLP_${signal.toUpperCase()}`),
+      protocol: yield* protocolOf(
+        own.protocol ?? found.protocol ?? options.protocol ?? "http/protobuf",
+        own.protocol === undefined ? "OTLP" : `OTLP_${signal.toUpperCase()}`,
+      ),
+      exportMillis: countOf(own.timeout) ?? countOf(found.timeout) ?? options.shutdownMillis,
+    }
+  })
+
+const urlOf = (text: string, which: string): Effect.Effect<string, OtelConfigError> => {
   const url = URL.parse(text)
-  if (url !== null && /^https?:$/.test(url.protocol)) return Effect.succeedSome(url.href)
-  const name = tracesEndpoint === undefined ? "OTEL_EXPORTER_OTLP_ENDPOINT" : "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"
-  return Effect.fail(new OtelConfigError({ variable: name, expected: "an http or https address" }))
+  return url !== null && /^https?:$/.test(url.protocol)
+    ? Effect.succeed(url.href)
+    : Effect.fail(
+        new OtelConfigError({ variable: `OTEL_EXPORTER_${which}_ENDPOINT`, expected: "an http or https address" }),
+      )
 }
 
-const protocolOf = (
-  { protocol, tracesProtocol }: Variables,
-  options: Defaults,
-): Effect.Effect<Protocol, OtelConfigError> => {
-  const value: string = tracesProtocol ?? protocol ?? options.protocol ?? "http/protobuf"
+const protocolOf = (value: string, which: string): Effect.Effect<Protocol, OtelConfigError> => {
   if (value === "http/protobuf" || value === "http/json") return Effect.succeed(value)
-  const variable = tracesProtocol === undefined ? "OTEL_EXPORTER_OTLP_PROTOCOL" : "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL"
+  const variable = `OTEL_EXPORTER_${which}_PROTOCOL`
   const why = value === "grpc" ? "; gRPC is not built in, and collectors take HTTP on port 4318" : ""
   return Effect.fail(new OtelConfigError({ variable, value, expected: `http/protobuf or http/json${why}` }))
 }

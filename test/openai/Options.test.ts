@@ -2,7 +2,6 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import type { Options } from "../../src/openai/OpenAi.ts"
-import * as OpenAi from "../../src/openai/OpenAi.ts"
 import { call, events, json, modelAt, question, serve } from "./raw.ts"
 import { aResponsesStream, finished } from "./streams.ts"
 
@@ -81,7 +80,7 @@ describe("an option", () => {
     Effect.gen(function* () {
       const sent: Array<string> = []
       const own: typeof fetch = async (url, init) => {
-        sent.push(String(url))
+        sent.push(typeof url === "string" ? url : "no text")
         assert.isDefined(init?.signal)
         return new Response(JSON.stringify(finished), { headers: { "content-type": "application/json" } })
       }
@@ -90,12 +89,6 @@ describe("an option", () => {
       assert.deepStrictEqual(sent, ["http://127.0.0.1:1/v1/responses"])
     }),
   )
-
-  it("is never shown where it is a key", () => {
-    const options: Options = { model: "m", apiKey: Redacted.make("sk-secret") }
-    assert.notInclude(JSON.stringify(options), "sk-secret")
-    assert.notInclude(String(Effect.runSync(OpenAi.model(options))), "sk-secret")
-  })
 })
 
 describe("a call", () => {

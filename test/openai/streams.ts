@@ -107,3 +107,16 @@ export const shortResponsesStream = responses(
   { type: "response.output_item.done", item: shortCall },
   { type: "response.completed", response: { id: "resp_1", output: [shortCall], usage: { output_tokens: 7 } } },
 )
+
+/** A completion that did not stream. */
+export const replyOf = (message: object, finish: string | null = "stop", more: object = {}): object => ({
+  id: "chatcmpl_1",
+  object: "chat.completion",
+  model: "gpt-test-2026",
+  choices: [{ index: 0, message: { role: "assistant", ...message }, finish_reason: finish }],
+  usage: chatUsage,
+  ...more,
+})
+
+/** A call as it is handed on. */
+export const weather = (id: string, city: string) => ({ id, name: "weather", params: { city } })

@@ -69,6 +69,37 @@ export { type Options, OptionsError, type Reasoning, type UsageStyle } from "./O
  * heard.join("") // => "It is four."
  * ```
  *
+ * **Example** (A server that speaks Chat Completions in the style of Azure, by older names and without strict schemas)
+ *
+ * ```ts
+ * import { OpenAi } from "bursar/openai"
+ * import { TestingServer } from "bursar/testing"
+ * import * as Effect from "effect/Effect"
+ * import * as Prompt from "effect/ai/Prompt"
+ * import * as Redacted from "effect/Redacted"
+ *
+ * const program = Effect.scoped(
+ *   Effect.gen(function* () {
+ *     const server = yield* TestingServer.make({ script: [{ text: "Four.", usage: { input: 9, output: 2 } }] })
+ *     const model = yield* OpenAi.model({
+ *       model: "local",
+ *       apiKey: Redacted.make("none"),
+ *       baseUrl: server.url,
+ *       protocol: "chat",
+ *       auth: "api-key",
+ *       query: { "api-version": "2025-04-01-preview" },
+ *       limitField: "max_tokens",
+ *       strict: false,
+ *     })
+ *     const messages = [Prompt.userMessage({ content: [Prompt.textPart({ text: "2 + 2?" })] })]
+ *     const how = { maxOutputTokens: 100, headers: {}, report: () => {} }
+ *     const reply = yield* model.call({ messages, tools: [] }, how)
+ *     return { text: reply.text, sent: server.requests[0]?.sent["max_tokens"] }
+ *   }),
+ * )
+ * await Effect.runPromise(program) // => { text: "Four.", sent: 100 }
+ * ```
+ *
  * **Example** (An option that would loosen the bound of a call)
  *
  * ```ts

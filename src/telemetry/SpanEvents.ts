@@ -54,6 +54,14 @@ export const spanEvent = (event: Event, pathOf: (account: string) => string): Sp
       }
     case "Stopping":
       return stopping(event)
+    case "FellBack":
+      return {
+        on: of(event.agent),
+        name: "bursar.model.fell_back",
+        attributes: { "bursar.from": event.from, ...(event.to === undefined ? {} : { "bursar.to": event.to }) },
+        matters: false,
+      }
+    case "Reported":
     case "RunStarted":
     case "RunEnded":
     case "RunSuspended":

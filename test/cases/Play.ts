@@ -4,14 +4,11 @@
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
-import * as Schema from "effect/Schema"
 import { TestClock } from "effect/testing"
-import * as Tool from "effect/ai/Tool"
 import * as Toolkit from "effect/ai/Toolkit"
 import {
   Agent,
   type Budget,
-  Contract,
   type Event,
   Journal,
   Policy,
@@ -23,7 +20,9 @@ import {
 import type { ScriptedModel } from "../../src/testing/index.ts"
 import type { Case, Child, Tool as ToolScript, Turn } from "./Case.ts"
 import { endsStep } from "./Steps.ts"
-import { type Conversation, type Converse, grantOf, inputOf, nanoPerMicro, reservesOf, scripted } from "./Script.ts"
+import { curtainMillis, pass } from "./Time.ts"
+import { keyOf, toolOf } from "./Tools.ts"
+import { type Conversation, type Converse, grantOf, inputOf, reservesOf, scripted } from "./Script.ts"
 
 /** What a case came to. */
 export interface Played {
@@ -81,10 +80,12 @@ class Stage {
   readonly toolkit: Toolkit.Toolkit<{}>
 
   readonly #converse: Converse
+  readonly isQuiet: Theatre["isQuiet"]
 
-  constructor(one: Case, converse: Converse) {
+  constructor(one: Case, { converse, isQuiet }: Theatre) {
     this.one = one
     this.#converse = converse
+    this.isQuiet = isQuiet
     const all = [one, ...Object.values(one.children ?? {})].flatMap((agent) => agent.tools ?? [])
     this.tools = [...new Map(all.map((tool) => [tool.name, tool])).values()]
     this.toolkit = this.toolkitOf(this.tools)
@@ -226,39 +227,6 @@ const judgement = (task: string): Policy.View => ({
   leftMillis: undefined,
 })
 
-const keyOf = (tool: ToolScript, params: unknown, call: string, count: number): string => {
-  switch (tool.idem) {
-    case "args":
-      return `${tool.name}:${JSON.stringify(params)}`
-    case "none":
-      return `${tool.name}:#${count}`
-    default:
-      return `${tool.name}:${call}:${JSON.stringify(params)}`
-  }
-}
-
-const toolOf = (tool: ToolScript, retries: number): Tool.Any =>
-  Contract.annotate(
-    Tool.make(tool.name, {
-      parameters: Schema.Record(Schema.String, Schema.Unknown),
-      success: Schema.Unknown,
-      failure: Schema.Union([Schema.String, ToolError.ToolError]),
-    }),
-    {
-      effect: tool.effect === true ? "write" : "read",
-      idempotency: tool.idem === "none" ? "none" : "key",
-      ...(tool.idem === "args"
-        ? {}
-        : { key: (_params: unknown, at: { agent: string; call: string }) => `${at.agent} ${at.call}` }),
-      whenUncertain: "tell",
-      retries,
-      backoff: 0,
-      costNanoUsd: (tool.uusd ?? 0) * nanoPerMicro,
-      ...(tool.timeout_ms === undefined ? {} : { timeout: tool.timeout_ms }),
-      ...(tool.volatile === undefined ? {} : { volatile: tool.volatile }),
-    },
-  )
-
 /** In the cases a child is started by a tool `spawn`; in Bursar each child is a tool of its own. */
 const spawning = (proposal: Proposal.Proposal): Proposal.Proposal =>
   proposal._tag !== "Call"
@@ -316,16 +284,22 @@ const childrenOf = (
     .filter((name) => stage.one.children?.[name] !== undefined && !above.includes(name))
     .map((name) => childOf(stage, name, above))
 
-/** The longest a case may take in virtual time. */
-const curtain = "7 days"
+/**
+ * Where a case is played: what makes its conversations, and, where they leave this process, whether all is quiet there.
+ * Time passes only then.
+ */
+export interface Theatre {
+  readonly converse: Converse
+  readonly isQuiet?: () => boolean
+}
 
-/** Plays a case with conversations that `converse` makes; in this process unless given. */
+/** Plays a case; in this process unless told where. */
 export const play = (
   one: Case,
-  converse: Converse = scripted,
+  theatre: Theatre = { converse: scripted },
 ): Effect.Effect<Played, Budget.BudgetError | Agent.ResumeFailure> =>
   Effect.gen(function* () {
-    const stage = new Stage(one, converse)
+    const stage = new Stage(one, theatre)
     const verify = stage.verifier()
     const root = Agent.make("root", {
       policy: stage.policy({ turns: one.turns, wrapUp: one.wrap_up }),
@@ -374,14 +348,15 @@ const watched = (stage: Stage, handle: Agent.Handle<string>): Effect.Effect<Agen
   Effect.gen(function* () {
     const { cancel_at: cancelAt } = stage.one
     if (cancelAt !== undefined) {
-      yield* TestClock.adjust(cancelAt.ms)
+      yield* pass(cancelAt.ms, stage.isQuiet)
       if (cancelAt.agent === "root") return yield* handle.cancel
       const rows = yield* handle.statement
       const target = rows.find((row) => row.name === cancelAt.agent && row.state !== "Closed")
       if (target !== undefined) yield* handle.cancelAgent(target.account)
     }
-    yield* TestClock.adjust(curtain)
-    return yield* handle.await
+    return yield* stage.isQuiet === undefined
+      ? Effect.andThen(TestClock.adjust(curtainMillis), handle.await)
+      : Effect.raceFirst(handle.await, Effect.andThen(pass(curtainMillis, stage.isQuiet), Effect.never))
   })
 
 /** Another process goes on from the journal of the one that died. */

@@ -68,7 +68,7 @@ export const scripted: Converse = (one, turns) => {
 }
 
 /** Usage as a provider of the exclusive style reports it, brought to Bursar's inclusive one. */
-const normalised = (usage: Usage) => {
+export const normalised = (usage: Usage) => {
   const exclusive = usage.style === "exclusive"
   const [cached, written] = [usage.cached ?? 0, usage.written ?? 0]
   return {
@@ -84,10 +84,16 @@ const faultOf = ({ fault, retry_after_ms: retryAfterMillis }: Turn): ScriptedMod
   if (fault === undefined || fault === "usage_missing") return undefined
   if (fault === "timeout") return "timeout"
   if (fault === "truncated_stream") return "cut"
+  const status = statusOf(fault)
+  return { status: status!, ...(retryAfterMillis === undefined ? {} : { retryAfterMillis }) }
+}
+
+/** The status of a fault that is one. */
+export const statusOf = (fault: Turn["fault"]): number | undefined => {
+  if (fault === undefined || ["usage_missing", "timeout", "truncated_stream"].includes(fault)) return undefined
   const status = Number(/^http_(\d{3})$/.exec(fault)?.[1])
-  if (Number.isNaN(status))
-    throw new Error(`fault is ${fault}: give http_STATUS, timeout, truncated_stream or usage_missing`)
-  return { status, ...(retryAfterMillis === undefined ? {} : { retryAfterMillis }) }
+  if (!Number.isNaN(status)) return status
+  throw new Error(`fault is ${fault}: give http_STATUS, timeout, truncated_stream or usage_missing`)
 }
 
 export const turnOf = (turn: Turn): ScriptedModel.Turn => {

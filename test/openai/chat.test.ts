@@ -251,6 +251,14 @@ describe("a reply of Chat Completions", () => {
       finishReason: "tool-calls",
     },
     {
+      name: "with a call that comes twice",
+      body: replyOf({
+        tool_calls: [toolCall("a", "weather", '{"city":"Bern"}'), toolCall("a", "weather", '{"city":"Bern"}')],
+      }),
+      calls: [weather("a", "Bern"), weather("a", "Bern")],
+      finishReason: "tool-calls",
+    },
+    {
       name: "with a call without arguments",
       body: replyOf({ tool_calls: [toolCall("a", "search", "")] }),
       calls: [{ id: "a", name: "search", params: {} }],

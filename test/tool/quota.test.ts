@@ -1,5 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+// Loaded beforehand: a quota loads it when it is first asked, which takes real time and none of the test's.
+import "effect/persistence/RateLimiter"
 import { Agent, type Contract, Proposal } from "../../src/index.ts"
 import { all, results, run, stopped } from "../support/journalled.ts"
 import { attempts, driven, kit, lawful, pass, rowOf, timesOf, use } from "../support/driven.ts"

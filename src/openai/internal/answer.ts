@@ -12,10 +12,11 @@ import type * as Provider from "../../model/Provider.ts"
 import type { Json } from "./json.ts"
 import { toEncodedUsage } from "./usage.ts"
 
-/** One call as the model made it. */
+/** One call as the model made it. `id` is that of no other call; `given` is the id of the same call before it, if there is one. */
 export interface Call {
   readonly type: "call"
   readonly id: string
+  readonly given?: string
   readonly name: string
   readonly params: unknown
 }
@@ -61,30 +62,37 @@ export const toParams = (args: unknown): { readonly params: unknown; readonly is
   return { params: Result.getOrElse(params, () => args), isJson: Result.isSuccess(params) }
 }
 
-/** Calls with ids of their own, where the server left them empty or gave one twice. */
+/**
+ * Calls with ids of their own, where the server left them empty or gave one twice. Of a call that came twice, word for
+ * word and under one id, `given` tells that it did.
+ */
 export const distinct = (
   pieces: ReadonlyArray<Piece>,
 ): { readonly pieces: ReadonlyArray<Piece>; readonly isSame: boolean } => {
-  const taken = new Set<string>()
+  const taken = new Map<string, string>()
   let isSame = true
   const all = pieces.map((piece, index): Piece => {
     if (piece.type !== "call") return piece
+    const words = JSON.stringify([piece.name, piece.params])
     let { id } = piece
     if (id === "" || taken.has(id)) id = `${id === "" ? "call" : id}_${index}`
     while (taken.has(id)) id += "_"
-    taken.add(id)
+    taken.set(id, words)
     if (id === piece.id) return piece
     isSame = false
-    return { ...piece, id }
+    return taken.get(piece.id) === words ? { ...piece, id, given: piece.id } : { ...piece, id }
   })
   return { pieces: all, isSame }
 }
 
-/** In the words of Bursar. `reword` is given the text of a structured answer. */
+/**
+ * In the words of Bursar. `reword` is given the text of a structured answer. A call that came twice keeps the id of the
+ * first: whoever runs them takes them for one.
+ */
 export const toReply = (answer: Answer, reword: (text: string) => string): Reply => ({
   text: isRefused(answer) ? textOf(answer.pieces) : reword(textOf(answer.pieces)),
   calls: answer.pieces.flatMap((piece) =>
-    piece.type === "call" ? [{ id: piece.id, name: piece.name, params: piece.params }] : [],
+    piece.type === "call" ? [{ id: piece.given ?? piece.id, name: piece.name, params: piece.params }] : [],
   ),
   cut: answer.end === "length",
   finishReason: answer.end,

@@ -56,8 +56,7 @@ export interface Decided {
 export const decide = <A, R>(
   machine: Machine<A, R>,
   purpose: Purpose,
-  attempt = 1,
-  tries = 1,
+  { attempt, tries }: Count = first,
 ): Effect.Effect<Decided | Stop, never, R> => {
   const reserve: Budget.Reserve = purpose === "wrap_up" ? "output" : attempt === 1 ? "explore" : "retry"
   return Effect.flatMap(tryOnce(machine, purpose, { reserve, attempt }), (made) =>
@@ -65,11 +64,16 @@ export const decide = <A, R>(
   )
 }
 
-/** An attempt at a step; `tries` counts those at the model that is asked now. */
-interface At {
-  readonly purpose: Purpose
+/** Attempts at a decision, from 1; `tries` are those at the model that is asked now. */
+interface Count {
   readonly attempt: number
   readonly tries: number
+}
+
+const first: Count = { attempt: 1, tries: 1 }
+
+interface At extends Count {
+  readonly purpose: Purpose
   readonly reserve: Budget.Reserve
 }
 
@@ -105,7 +109,7 @@ const again = <A, R>(
     const id = `step-${machine.step}/wait-${attempt}`
     const passed = wait === 0 ? undefined : yield* Effect.result(Wait.pass(machine, { id, reserve: "retry" }, wait))
     if (passed !== undefined && Result.isFailure(passed)) return stopOf(passed.failure)
-    return yield* decide(machine, purpose, attempt + 1, tries + 1)
+    return yield* decide(machine, purpose, { attempt: attempt + 1, tries: tries + 1 })
   })
 
 /** A model has failed for good: the next one of its chain is asked from here on, or the run stops. */
@@ -116,7 +120,7 @@ const fallBack = <A, R>(
 ): Effect.Effect<Decided | Stop, never, R> => {
   const { fallback, model = "", message } = failure
   if (fallback !== undefined) Record.fellBack(machine, { purpose, from: model, fallback })
-  if (fallback?.to !== undefined) return decide(machine, purpose, attempt + 1)
+  if (fallback?.to !== undefined) return decide(machine, purpose, { attempt: attempt + 1, tries: 1 })
   const passedOver = fallback === undefined ? "" : `; nobody knows the price of ${fallback.unpriced.join(", ")}`
   return Effect.succeed(stop(failure.late === true ? "deadline" : "model_error", `${message}${passedOver}`))
 }

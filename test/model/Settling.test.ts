@@ -151,6 +151,7 @@ describe("a price that nobody knows", () => {
       // What is known comes first.
       const known = yield* decide(Model.withCeiling(scripted({}), flat(2_000, 20_000)))
       assert.deepStrictEqual(known.booked, [90, 10, costs(90, 10)])
+      assert.strictEqual(all(known.events, "Held")[0]!.amounts.money, costs(100, 50))
       assert.strictEqual(all(known.events, "Decided")[0]!.certainty, "exact")
     }),
   )
@@ -202,6 +203,18 @@ describe("a reply that names another model", () => {
     Effect.gen(function* () {
       const { booked } = yield* decide(scripted({ model: "scripted-next" }, { priceOf }))
       assert.deepStrictEqual(booked, [90, 10, costs(90, 10)])
+    }),
+  )
+
+  it.effect("is held at what its own name costs, where it has no price beside", () =>
+    Effect.gen(function* () {
+      const model = scripted(
+        {},
+        { priceOf: (name) => (name === "scripted" ? flat(500, 5_000) : undefined), price: undefined },
+      )
+      const { booked, events } = yield* decide(model)
+      assert.strictEqual(all(events, "Held")[0]!.amounts.money, costs(100, 50) / 2)
+      assert.deepStrictEqual(booked, [90, 10, costs(90, 10) / 2])
     }),
   )
 

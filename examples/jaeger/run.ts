@@ -5,87 +5,20 @@
  * `--build` only builds. `--free-ports` takes ports that are free instead of the usual ones, `--port NAME=NUMBER` another
  * for one of them. `--keep PERCENT` puts the sampler of `otel-collector.yaml` to work: runs are judged when they are over,
  * and of those that nothing is remarkable about as many are kept; without it every span is passed on as it comes.
- * `--ui DIR` serves the pages of a built jaeger-ui. What Jaeger keeps lies in `.bursar/jaeger`, for a week.
+ * `--ui DIR` serves the pages of a built jaeger-ui. What Jaeger keeps lies in `.bursar/jaeger` or `--storage DIR`, for a
+ * week.
  *
  * Exit codes: 0 built, or stopped by Ctrl-C; 1 one of the two failed; 2 an option or a port that cannot be used, or no Go.
  */
-import * as fs from "node:fs"
-import * as path from "node:path"
-import { parseArgs } from "node:util"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
-import { wrong, type WrongOption } from "../shared/Options.ts"
 import * as Build from "./Build.ts"
 import * as Config from "./Config.ts"
+import { type Given, given } from "./Options.ts"
 import * as Stack from "./Stack.ts"
-
-interface Given {
-  readonly onlyBuild: boolean
-  readonly ports: Partial<Config.Ports>
-  readonly keep: number | undefined
-  readonly ui: string | undefined
-}
-
-const usage = "npm run jaeger -- [--build] [--free-ports] [--port NAME=NUMBER] [--keep PERCENT] [--ui DIR]"
-
-const parsed = (args: ReadonlyArray<string>) =>
-  parseArgs({
-    args: [...args],
-    options: {
-      build: { type: "boolean", default: false },
-      "free-ports": { type: "boolean", default: false },
-      port: { type: "string", multiple: true, default: [] },
-      keep: { type: "string" },
-      ui: { type: "string" },
-    },
-  }).values
-
-const given = (args: ReadonlyArray<string>): Effect.Effect<Given, WrongOption> =>
-  Effect.gen(function* () {
-    const values = yield* Effect.try({ try: () => parsed(args), catch: () => undefined }).pipe(
-      Effect.catch(() => wrong(unknownIn(args), undefined, `use ${usage}`)),
-    )
-    const free = values["free-ports"] ? Config.portNames.map((name) => [name, 0] as const) : []
-    const chosen = yield* Effect.forEach(values.port, portOf)
-    return {
-      onlyBuild: values.build,
-      ports: Object.fromEntries([...free, ...chosen]) as Partial<Config.Ports>,
-      keep: yield* percentOf(values.keep),
-      ui: yield* pagesIn(values.ui),
-    }
-  })
-
-const unknownIn = (args: ReadonlyArray<string>): string => {
-  try {
-    parsed(args)
-    return ""
-  } catch (error) {
-    return /'-*([^' ]+)/.exec(String(error))?.[1] ?? "?"
-  }
-}
-
-const portOf = (text: string): Effect.Effect<readonly [Config.PortName, number], WrongOption> => {
-  const [, name, number] = /^([a-z-]+)=(\d{1,5})$/.exec(text) ?? []
-  const known = Config.portNames.find((one) => one === name)
-  return known === undefined || Number(number) > 65_535
-    ? wrong("port", text, `give NAME=NUMBER, with a name of ${Config.portNames.join(", ")} and 0 for any free port`)
-    : Effect.succeed([known, Number(number)])
-}
-
-const percentOf = (text: string | undefined): Effect.Effect<number | undefined, WrongOption> =>
-  text === undefined || (/^\d{1,3}(\.\d+)?$/.test(text) && Number(text) <= 100)
-    ? Effect.succeed(text === undefined ? undefined : Number(text))
-    : wrong("keep", text, "give a percentage from 0 to 100")
-
-const pagesIn = (folder: string | undefined): Effect.Effect<string | undefined, WrongOption> => {
-  if (folder === undefined) return Effect.succeed(undefined)
-  return fs.existsSync(path.join(folder, "index.html"))
-    ? Effect.succeed(path.resolve(folder))
-    : wrong("ui", folder, "give the folder of a built jaeger-ui, with its index.html")
-}
 
 const changeOf =
   ({ keep, ui }: Given) =>
@@ -124,9 +57,9 @@ const program = Effect.gen(function* () {
   const options = yield* given(process.argv.slice(2))
   const programs = yield* Build.programs(say)
   if (options.onlyBuild) return say(`${programs.collector}\n${programs.jaeger}`)
-  const storage = path.resolve(".bursar/jaeger")
   const env = options.keep === undefined ? undefined : { BURSAR_KEEP_PERCENT: String(options.keep) }
-  const stack = yield* Stack.start({ programs, storage, ports: options.ports, change: changeOf(options), env })
+  const { ports, storage } = options
+  const stack = yield* Stack.start({ programs, storage, ports, change: changeOf(options), env })
   say(guide(stack, options))
   return yield* Effect.raceFirst(stack.collector.ended, stack.jaeger.ended)
 }).pipe(Effect.scoped)

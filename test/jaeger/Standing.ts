@@ -31,14 +31,17 @@ const anyPorts = Object.fromEntries(Config.portNames.map((name) => [name, 0])) a
 // Between looking for free ports and taking them somebody else may have been quicker.
 const isPort = (error: { readonly message: string }): boolean => /address already in use/.test(error.message)
 
+/** For `layer`: real time, and patience while the two come up. */
+export const live = { excludeTestServices: true, timeout: "2 minutes" } as const
+
 /**
  * Both, as long as the tests of a file; without the sampler unless `change` says otherwise.
  *
  * **Example** (A test that sends and reads back)
  *
  * ```ts no-run
- * layer(standing())("what was sent", (it) => {
- *   it.live("arrives", () =>
+ * layer(standing(), live)("what was sent", (it) => {
+ *   it.effect("arrives", () =>
  *     Effect.gen(function* () {
  *       const { otlp, query } = yield* Standing
  *       yield* send(otlp, [span], { resource: { "service.name": "bursar" } })

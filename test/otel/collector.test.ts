@@ -11,6 +11,11 @@ interface Pipeline {
   readonly exporters: ReadonlyArray<string>
 }
 
+/** Statements that run in one context. */
+interface Group {
+  readonly statements: ReadonlyArray<string>
+}
+
 /** What `tail_sampling` keeps, as far as it is looked at here. */
 interface Policy {
   readonly name: string
@@ -27,13 +32,13 @@ interface Collector {
   readonly receivers: Parts
   readonly processors: Parts & {
     readonly "transform/scrub": {
-      readonly trace_statements: ReadonlyArray<string>
-      readonly log_statements: ReadonlyArray<string>
+      readonly trace_statements: ReadonlyArray<Group>
+      readonly log_statements: ReadonlyArray<Group>
     }
     readonly redaction: { readonly blocked_values: ReadonlyArray<string> }
     readonly tail_sampling: { readonly policies: ReadonlyArray<Policy> }
   }
-  readonly connectors: { readonly spanmetrics: { readonly dimensions: ReadonlyArray<{ readonly name: string }> } }
+  readonly connectors: { readonly span_metrics: { readonly dimensions: ReadonlyArray<{ readonly name: string }> } }
   readonly exporters: Parts
   readonly extensions: Parts
   readonly service: {
@@ -49,10 +54,13 @@ const pipelines = Object.entries(service.pipelines)
 
 // The expressions are Go's, of a part that JavaScript reads alike.
 const { log_statements, trace_statements } = processors["transform/scrub"]
-const deleted = [...trace_statements, ...log_statements].flatMap((statement) => {
-  const found = /^delete_matching_keys\((\w+)\.attributes, (".*")\)$/.exec(statement)
-  return found === null ? [] : [{ of: found[1]!, keys: new RegExp(JSON.parse(found[2]!) as string) }]
-})
+const groups = [...trace_statements, ...log_statements]
+const deleted = groups
+  .flatMap(({ statements }) => statements)
+  .flatMap((statement) => {
+    const found = /^delete_matching_keys\((\w+)\.attributes, (".*")\)$/.exec(statement)
+    return found === null ? [] : [{ of: found[1]!, keys: new RegExp(JSON.parse(found[2]!) as string) }]
+  })
 const masked = processors.redaction.blocked_values.map((pattern) =>
   pattern.startsWith("(?i)") ? new RegExp(pattern.slice(4), "i") : new RegExp(pattern),
 )
@@ -86,7 +94,7 @@ describe("otel-collector.yaml", () => {
   it("scrubs whatever leaves it before it waits anywhere, and samples what has been scrubbed and counted", () => {
     const order = ["memory_limiter", "transform/scrub", "redaction", "tail_sampling", "batch"]
     for (const [name, { exporters, processors }] of pipelines) {
-      if (exporters.includes("prometheus") || exporters.includes("spanmetrics")) continue
+      if (exporters.includes("prometheus") || exporters.includes("span_metrics")) continue
       assert.includeMembers([...processors], ["transform/scrub", "redaction"], name)
       assert.deepStrictEqual(
         processors,
@@ -94,7 +102,7 @@ describe("otel-collector.yaml", () => {
         name,
       )
     }
-    const counting = pipelines.filter(([, { exporters }]) => exporters.includes("spanmetrics"))
+    const counting = pipelines.filter(([, { exporters }]) => exporters.includes("span_metrics"))
     assert.deepStrictEqual(
       counting.map(([, { processors, receivers }]) => [receivers, processors]),
       [[["otlp"], ["memory_limiter"]]],
@@ -106,6 +114,14 @@ describe("otel-collector.yaml", () => {
       .filter(([, { receivers }]) => receivers.includes("otlp"))
       .map(([name]) => name.split("/")[0])
     assert.sameMembers([...new Set(taken)], ["traces", "metrics", "logs"])
+  })
+
+  it("never has statements for spans and for events in one group, which would run for events alone", () => {
+    const contexts = groups.map(({ statements }) => {
+      const named = statements.flatMap((statement) => [...statement.matchAll(/\b(span|spanevent|log)\./g)])
+      return [...new Set(named.map(([, context]) => context))]
+    })
+    assert.deepStrictEqual(contexts, [["span"], ["spanevent"], ["log"]])
   })
 
   it("deletes the same content from spans, events and logs, and keeps every word of a trace", () => {
@@ -165,7 +181,7 @@ describe("otel-collector.yaml", () => {
   })
 
   it("counts by words of few values, each a word of a trace", () => {
-    const dimensions = connectors.spanmetrics.dimensions.map(({ name }) => name)
+    const dimensions = connectors.span_metrics.dimensions.map(({ name }) => name)
     assert.includeMembers(
       Object.values(Names).filter((name) => typeof name === "string"),
       dimensions,

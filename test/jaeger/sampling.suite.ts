@@ -59,11 +59,13 @@ const verdicts = ({ telemetry }: Standing["Service"]) =>
 const judged = (stack: Standing["Service"], runs: number) =>
   until(`verdicts on ${runs} runs`, verdicts(stack), ({ dropped, kept }) => kept + dropped >= runs)
 
-/** What Jaeger has of the runs that ended for a reason, by run. */
-const stored = ({ query }: Standing["Service"], reason: StopReason) =>
+/** What Jaeger has, by the id of the trace. */
+const stored = ({ query }: Standing["Service"]) =>
   Effect.map(
-    search(query, { service: "bursar", operation: "invoke_agent lead", tags: { [Names.stopReason]: reason } }),
-    (traces) => new Map(traces.map((trace) => [trace.traceId, trace])),
+    Effect.forEach(StopReason.literals, (reason) =>
+      search(query, { service: "bursar", operation: "invoke_agent lead", tags: { [Names.stopReason]: reason } }),
+    ),
+    (traces) => new Map(traces.flat().map((trace) => [trace.traceId, trace])),
   )
 
 const isWhole = (run: Run, trace: StoredTrace | undefined): boolean => {
@@ -83,24 +85,21 @@ layer(sampling, live)("tail sampling", (it) => {
       yield* send(stack.otlp, lateOf([...long, ...unseen]), sender)
 
       const wanted = [...quick, ...long]
-      const found = new Map<string, StoredTrace>()
-      for (const reason of StopReason.literals) {
-        const due = wanted.filter((run) => run.reason === reason)
-        const traces = yield* until(
-          `${due.length} whole runs that ended for ${reason}`,
-          stored(stack, reason),
-          (traces) => due.every((run) => isWhole(run, traces.get(run.traceId))),
-        )
-        for (const [id, trace] of traces) found.set(id, trace)
-      }
       const keptOf = (runs: ReadonlyArray<Run>) => runs.filter(({ traceId }) => found.has(traceId))
-      const isTenth = binomialBounds(unremarkable, percent / 100, 1e-6)
+      const { found } = yield* until(
+        `${kept} whole runs`,
+        Effect.map(stored(stack), (found) => {
+          const due = [...wanted, ...[...rest, ...unseen].filter(({ traceId }) => found.has(traceId))]
+          const missing = due.filter((run) => !isWhole(run, found.get(run.traceId))).map(({ id }) => id)
+          return { found, stored: found.size, missing }
+        }),
+        ({ missing, stored }) => stored >= kept && missing.length === 0,
+      )
+      assert.strictEqual(found.size, kept)
       const sampled = keptOf(rest)
+      const isTenth = binomialBounds(unremarkable, percent / 100, 1e-6)
       assert.isAtLeast(sampled.length, isTenth.least)
       assert.isAtMost(sampled.length, isTenth.most)
-      assert.isTrue(sampled.every((run) => isWhole(run, found.get(run.traceId))))
-
-      assert.strictEqual(found.size, kept)
 
       const counted = yield* until(
         "the counts of all runs",

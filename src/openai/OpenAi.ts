@@ -18,6 +18,7 @@ import { CurrentModel, type Model } from "../model/Model.ts"
 import { toLanguageModel } from "./internal/languageModel.ts"
 import { toModel } from "./internal/model.ts"
 import { makeTalk, type Talk } from "./internal/talk.ts"
+import { forModel } from "./internal/tokens.ts"
 import { type Options, type OptionsError, settle } from "./Options.ts"
 
 export { type Options, OptionsError, type Reasoning, type UsageStyle } from "./Options.ts"
@@ -116,7 +117,11 @@ export { type Options, OptionsError, type Reasoning, type UsageStyle } from "./O
  * @category models
  * @since 0.1.0
  */
-export const model = (options: Options): Effect.Effect<Model, OptionsError> => Effect.map(talkTo(options), toModel)
+export const model = (options: Options): Effect.Effect<Model, OptionsError> =>
+  Effect.gen(function* () {
+    const talk = yield* talkTo(options)
+    return toModel(talk, yield* forModel(options.model))
+  })
 
 /**
  * Provides {@link model} as the current model of Bursar's agents, and a `LanguageModel` of `effect/ai` over the same
@@ -161,7 +166,8 @@ export const layer = (options: Options): Layer.Layer<LanguageModel.LanguageModel
     Effect.gen(function* () {
       const talk = yield* talkTo(options)
       const language = yield* toLanguageModel(talk)
-      return Context.add(Context.make(LanguageModel.LanguageModel, language), CurrentModel, toModel(talk))
+      const model = toModel(talk, yield* forModel(options.model))
+      return Context.add(Context.make(LanguageModel.LanguageModel, language), CurrentModel, model)
     }),
   )
 

@@ -3,17 +3,17 @@
  */
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import * as Estimate from "../../model/Estimate.ts"
 import { type Model, ModelFailure, type Request } from "../../model/Model.ts"
 import { toReply } from "./answer.ts"
 import type { Ask } from "./body.ts"
 import { makeCount, makeRetrieve } from "./lookup.ts"
-import { continuedFrom } from "./past.ts"
+import { makeBound } from "./bound.ts"
 import type { Refusal, Talk } from "./talk.ts"
+import type { Counter } from "./tokens.ts"
 import { makeForms } from "./tools.ts"
 
-/** The model of Bursar's agents. */
-export const toModel = (talk: Talk): Model => {
+/** The model of Bursar's agents; `tokens` bounds what it is asked. */
+export const toModel = (talk: Talk, tokens: Counter): Model => {
   const { options, settings } = talk
   const forms = makeForms(settings)
   const toAsk = (request: Request): Ask => ({
@@ -24,7 +24,8 @@ export const toModel = (talk: Talk): Model => {
     form: request.answer === undefined ? undefined : forms(request.answer),
   })
   const counter = makeCount(talk)
-  const estimate = (request: Request) => ({ tokens: estimated(talk, request), bound: "estimated" }) as const
+  const bound = makeBound(talk, tokens)
+  const estimate = (request: Request) => ({ tokens: bound(request), bound: "estimated" }) as const
   return {
     name: settings.model,
     provider: "openai",
@@ -49,7 +50,7 @@ export const toModel = (talk: Talk): Model => {
             headers: how.headers,
             report: how.report,
             onText: how.onText,
-            inputTokens: () => estimated(talk, request),
+            inputTokens: () => bound(request),
           })
           .pipe(
             Effect.map((answer) => toReply(answer, ask.form?.reword ?? ((text) => text))),
@@ -57,17 +58,6 @@ export const toModel = (talk: Talk): Model => {
           )
       }),
   }
-}
-
-/** The estimate of what is said, and what a provider adds to it by itself: what it remembers, what it is given back. */
-const estimated = ({ past, settings, writer }: Talk, request: Request): number => {
-  const history = request.parts?.history ?? request.messages
-  const said = Estimate.inputTokens(request) + writer.keptTokens(history)
-  const before = settings.continues ? continuedFrom(past, history) : undefined
-  if (before === undefined) return said
-  const messages = history.slice(before.at + 1).concat(request.parts?.last ?? [])
-  const tools = before.tools === request.tools ? [] : request.tools
-  return Math.max(said, before.tokens + Estimate.inputTokens({ messages, tools, answer: request.answer }))
 }
 
 const toFailure = (model: string, { isForgotten, reason, retryAfterMillis }: Refusal): ModelFailure => {

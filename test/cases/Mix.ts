@@ -14,6 +14,7 @@
  * Every request goes through the real meter and a real ledger, alone, and is billed at its true counts.
  */
 import * as Effect from "effect/Effect"
+import * as Redacted from "effect/Redacted"
 import * as Prompt from "effect/ai/Prompt"
 import * as Tool from "effect/ai/Tool"
 import type { ChatCompletionCreateParams } from "openai/resources/chat/completions/completions"
@@ -23,10 +24,12 @@ import * as Schema from "effect/Schema"
 import * as Budget from "../../src/budget/Budget.ts"
 import { inputTokens } from "../../src/model/Estimate.ts"
 import * as Meter from "../../src/model/Meter.ts"
-import type { Model } from "../../src/model/Model.ts"
+import type { Model, Request } from "../../src/model/Model.ts"
 import { costOf, type Price, worstCase } from "../../src/model/Price.ts"
+import { OpenAi } from "../../src/openai/index.ts"
 import { forModel } from "../../src/openai/internal/tokens.ts"
 import { Prices } from "../../src/prices/index.ts"
+import { TestingServer } from "../../src/testing/index.ts"
 import type { Random } from "../races/Schedule.ts"
 
 const Count = Schema.Int.check(Schema.isGreaterThan(0))
@@ -78,17 +81,41 @@ export const tokeniser: Effect.Effect<CountInput> = Effect.map(forModel(model), 
 })
 
 /** By the estimate in bytes, as a foreign model is counted. */
-export const bytes: CountInput = ({ messages, tools }) =>
-  inputTokens({
-    messages: messages.map(({ content, role }) => {
-      if (role === "system") return Prompt.systemMessage({ content })
-      const parts = { content: [Prompt.textPart({ text: content })] }
-      return role === "user" ? Prompt.userMessage(parts) : Prompt.assistantMessage(parts)
+export const bytes: CountInput = (line) => inputTokens(requestOf(line))
+
+const requestOf = ({ messages, tools }: Line): Request => ({
+  messages: messages.map(({ content, role }) => {
+    if (role === "system") return Prompt.systemMessage({ content })
+    const parts = { content: [Prompt.textPart({ text: content })] }
+    return role === "user" ? Prompt.userMessage(parts) : Prompt.assistantMessage(parts)
+  }),
+  tools: tools.map(({ description, name, parameters }) =>
+    Tool.dynamic(name, { description, parameters: { ...parameters } }),
+  ),
+})
+
+/** By the counter of the provider, asked over HTTP before each request; it knows the true count. */
+export const counter = (lines: ReadonlyArray<Line>): Effect.Effect<CountInput> =>
+  Effect.scoped(
+    Effect.gen(function* () {
+      let asked = lines[0]!
+      const server = yield* TestingServer.make({ script: () => ({ countedInput: asked.true_input }) })
+      const { count } = yield* OpenAi.model({
+        model,
+        apiKey: Redacted.make("none"),
+        baseUrl: server.url,
+        counter: true,
+      }).pipe(Effect.orDie)
+      const counted = new Map<string, number>()
+      for (const line of lines) {
+        asked = line
+        const { bound, tokens } = yield* count!(requestOf(line))
+        if (bound !== "counted") return yield* Effect.die(new Error(`${line.id} was not counted`))
+        counted.set(line.id, tokens)
+      }
+      return (line: Line) => counted.get(line.id)!
     }),
-    tools: tools.map(({ description, name, parameters }) =>
-      Tool.dynamic(name, { description, parameters: { ...parameters } }),
-    ),
-  })
+  )
 
 /** What all lines together hold, and the worst of them. */
 export interface Held {

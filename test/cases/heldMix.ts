@@ -41,6 +41,7 @@ const show = (name: string, count: Mix.CountInput, most: number) =>
 console.log(`${lines.length} requests at ${Mix.price.version}`)
 await Effect.runPromise(
   Effect.gen(function* () {
+    yield* show("the counter", yield* Mix.counter(lines), 1.02)
     yield* show("the tokeniser", yield* Mix.tokeniser, 1.25)
     yield* show("the estimate in bytes", Mix.bytes, 3)
   }),

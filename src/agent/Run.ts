@@ -8,6 +8,7 @@ import * as Budget from "../budget/Budget.ts"
 import * as Content from "../event/Content.ts"
 import type { Event, EventOf, Recorded } from "../event/Event.ts"
 import type { StopReason } from "../event/StopReason.ts"
+import type { Price } from "../model/Price.ts"
 import type { Ending } from "../loop/Loop.ts"
 import type { Observed } from "../journal/Observed.ts"
 import type { Watch } from "../telemetry/Watch.ts"
@@ -58,6 +59,7 @@ export class Run {
   readonly #suspended = new Map<string, (cause: Cause) => Ending<unknown>>()
   readonly #questions = new Map<string, EventOf<"ApprovalRequested">>()
   readonly #untrusted = new Set<string>()
+  readonly #prices = new Map<string, Price>()
   #waiting: Array<() => void> = []
 
   constructor(options: {
@@ -80,6 +82,23 @@ export class Run {
     return this.log.run
   }
 
+  /**
+   * What a model costs in this run: what it cost when it was first asked, whatever its table says by now. It is on record
+   * before anything is held at it.
+   */
+  freeze(agent: string, model: string, price: Price): Price {
+    const frozen = this.#prices.get(model)
+    if (frozen !== undefined) return frozen
+    this.#prices.set(model, price)
+    this.log.record({
+      _tag: "Priced",
+      agent,
+      model,
+      price: JSON.parse(JSON.stringify(price)) as Record<string, unknown>,
+    })
+    return price
+  }
+
   /** Takes in what stands in the journal of an earlier process, or was decided before this one goes on. */
   takeUp(recorded: Recorded): void {
     const { event } = recorded
@@ -99,6 +118,9 @@ export class Run {
   }
 
   #note(event: Event): void {
+    if (event._tag === "Priced" && !this.#prices.has(event.model)) {
+      this.#prices.set(event.model, event.price as unknown as Price)
+    }
     if (event._tag === "ApprovalDecided") {
       this.#questions.delete(event.approval)
       this.effects.answered(event)

@@ -89,6 +89,13 @@ const RunResumed = Schema.TaggedStruct("RunResumed", {
   bursar: Schema.String,
 })
 
+/** What a model costs in this run: its rates and the table they come from, as they stood when `agent` first asked it. */
+const Priced = Schema.TaggedStruct("Priced", {
+  agent: Schema.String,
+  model: Schema.String,
+  price: Schema.Record(Schema.String, Schema.Unknown),
+})
+
 const AgentStarted = Schema.TaggedStruct("AgentStarted", {
   agent: Schema.String,
   name: Schema.String,
@@ -271,6 +278,7 @@ export const Event = Schema.Union([
   AgentStarted,
   Decided,
   DecisionFailed,
+  Priced,
   Reported,
   FellBack,
   CallStarted,

@@ -133,7 +133,7 @@ interface Failed {
 const tryOnce = <A, R>(
   machine: Machine<A, R>,
   purpose: Purpose,
-  terms: Omit<Terms, "moneyIsCapped"> & { readonly reserve: Budget.Reserve },
+  terms: Omit<Terms, "freeze" | "moneyIsCapped"> & { readonly reserve: Budget.Reserve },
 ): Effect.Effect<Decided | Stop | Failed, never, R> =>
   andThen(
     asked(() => comingOf(machine, purpose, terms)),
@@ -179,12 +179,13 @@ const attemptOf = <A, R>(
 const comingOf = <A, R>(
   machine: Machine<A, R>,
   purpose: Purpose,
-  terms: Omit<Terms, "moneyIsCapped"> & { readonly reserve: Budget.Reserve },
+  terms: Omit<Terms, "freeze" | "moneyIsCapped"> & { readonly reserve: Budget.Reserve },
 ): Effect.Effect<Coming<R>, Unpriced, R> => {
   const { purse, policy } = machine
   const view = machine.view(purpose)
   const moneyIsCapped = purse.ledger.account(purse.account).caps.money
-  return andThen(policy.attempt(view, { ...terms, moneyIsCapped }), (attempt) =>
+  const { freeze } = machine.options
+  return andThen(policy.attempt(view, { ...terms, moneyIsCapped, freeze }), (attempt) =>
     purpose === "explore" && machine.settings.wrapUp
       ? andThen(policy.wrapUpNeeds(view), (needs) => Effect.succeed<Coming<R>>({ attempt, needs }))
       : Effect.succeed<Coming<R>>({ attempt, needs: {} }),

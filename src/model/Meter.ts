@@ -82,6 +82,7 @@ export const attempt = <A>(
     readonly attempt: number
     /** What the input was counted at; the estimate unless given. */
     readonly count?: Count | undefined
+    readonly onText?: ((delta: string) => void) | undefined
     readonly as: (metered: Metered) => A
   },
 ): Asking<A> => {
@@ -100,6 +101,7 @@ export const attempt = <A>(
           .call(request, {
             maxOutputTokens: hold.amounts.outputTokens,
             headers: traceparent(span.headers),
+            onText: options.onText,
             report: (one) => {
               report = one
             },
@@ -147,9 +149,11 @@ export const laterBill = (model: Model, report: Report | undefined): Grant | und
 
 // --- before a call
 
+/** What a model costs, where that is known. */
+export const priceOf = (model: Model): Price | undefined => model.price ?? model.priceOf?.(model.name, model.tier)
+
 /** What a call is held at: the price that is known, else the ceiling. */
-const priceBefore = (model: Model): Price | undefined =>
-  model.price ?? model.priceOf?.(model.name, model.tier) ?? model.ceiling
+const priceBefore = (model: Model): Price | undefined => priceOf(model) ?? model.ceiling
 
 const worstOf = (
   model: Model,
@@ -232,7 +236,7 @@ const billOf = (model: Model, usage: Complete, replied: Replied): Bill => {
 const priceAfter = (model: Model, { model: served, tier }: Replied): Price | undefined => {
   const isAsAsked = (served === undefined || served === model.name) && (tier === undefined || tier === model.tier)
   const named = isAsAsked && model.price !== undefined ? undefined : model.priceOf?.(served ?? model.name, tier)
-  return named ?? model.price ?? model.priceOf?.(model.name, model.tier)
+  return named ?? priceOf(model)
 }
 
 const told = (model: Model, report: Report): Told | undefined => {

@@ -12,6 +12,7 @@ import type { Attempt, Grant, PerReserve } from "../budget/Budget.ts"
 import type { Purpose } from "../event/Event.ts"
 import * as Meter from "../model/Meter.ts"
 import { type Count, CurrentModel, inChain, type Model, type Request } from "../model/Model.ts"
+import type { Price } from "../model/Price.ts"
 import type { AgentState, Turn } from "../state/State.ts"
 import { messageOfCause } from "../tool/ToolSet.ts"
 import type { AnswerFormat } from "./Answer.ts"
@@ -113,6 +114,8 @@ export interface Terms {
   readonly reserve: string
   readonly attempt: number
   readonly moneyIsCapped: boolean
+  /** The price of a model in this run, given what it costs now; without it that. */
+  readonly freeze?: ((model: string, price: Price) => Price) | undefined
 }
 
 /**
@@ -194,6 +197,11 @@ const guarded = <E, R>(
 export interface ModelOptions {
   readonly maxOutputTokens?: number
   readonly minOutputTokens?: number
+  /**
+   * Is told the text of a reply as it comes, from models that stream. What it hears is no answer yet: that is judged when
+   * it is whole. A listener that throws is not told any more of that reply.
+   */
+  readonly onText?: ((delta: string, at: { readonly agent: string; readonly step: number }) => void) | undefined
 }
 
 /**
@@ -221,9 +229,9 @@ export const fromModel = (first: Model, options: ModelOptions = {}): Policy => {
   return {
     name: "model",
     attempt: (view, terms) => {
-      const current = inChain(first, view.failedModels ?? 0)
+      const current = frozen(inChain(first, view.failedModels ?? 0), terms)
       if (!Meter.isPriced(current, terms.moneyIsCapped)) return Effect.fail(new Unpriced({ model: current.name }))
-      const asked = { ...terms, output, request: requestFor(view) }
+      const asked = { ...terms, output, request: requestFor(view), onText: listenerFor(view, options.onText) }
       return current.count === undefined ? Effect.succeed(ask(current, view, asked)) : askCounted(current, view, asked)
     },
     wrapUpNeeds: (view) => {
@@ -235,8 +243,30 @@ export const fromModel = (first: Model, options: ModelOptions = {}): Policy => {
   }
 }
 
+/** The model at the price that it has in this run. */
+const frozen = (current: Model, { freeze }: Terms): Model => {
+  const price = freeze === undefined ? undefined : Meter.priceOf(current)
+  const kept = price === undefined ? undefined : freeze?.(current.name, price)
+  return kept === price || kept === undefined ? current : { ...current, price: kept }
+}
+
+/** A listener to the reply to one view; what it throws is its own. */
+const listenerFor = (view: View, onText: ModelOptions["onText"]): Asked["onText"] => {
+  if (onText === undefined) return undefined
+  let listens = true
+  return (delta) => {
+    if (!listens) return
+    try {
+      onText(delta, { agent: view.agent, step: view.step })
+    } catch {
+      listens = false
+    }
+  }
+}
+
 interface Asked extends Terms {
   readonly output: Meter.OutputLimits
+  readonly onText: ((delta: string) => void) | undefined
   readonly request: Request
   readonly count?: Count
 }

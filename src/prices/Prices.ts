@@ -8,10 +8,12 @@
 import { calcPrice, findProvider, type ModelInfo } from "@pydantic/genai-prices"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { readFileSync } from "node:fs"
 import { findPackageJSON } from "node:module"
+import { CurrentModel, type Model } from "../model/Model.ts"
 import type { Price } from "../model/Price.ts"
 import { inForce, toPrice, type Use } from "./internal/rates.ts"
 
@@ -156,3 +158,63 @@ const unknown = ({ model, provider }: Query, reason: string): Result.Result<neve
       remedy: `check the name, or give its price yourself: Price.perMillion({ input: "1.25", output: "10" })`,
     }),
   )
+
+/**
+ * What the table is asked beside the name of the model.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Priced = Omit<Query, "model">
+
+/**
+ * The same model at the price of the table, now and for as long as this model is used. A reply that names another model
+ * (an alias that moved, a dated version) is priced as that one where the table knows it.
+ *
+ * **Fails with** `UnknownPrice` where the table does not know the model; leave it unpriced then, and money uncapped.
+ *
+ * **Example** (What a scripted model would cost)
+ *
+ * ```ts
+ * import { Prices } from "bursar/prices"
+ * import { ScriptedModel } from "bursar/testing"
+ * import * as Effect from "effect/Effect"
+ *
+ * const { model } = ScriptedModel.make([], { name: "gpt-5-mini" })
+ * const priced = await Effect.runPromise(Prices.priced(model, { provider: "openai" }))
+ * priced.price?.outputPicoUsd // => 2000000
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export const priced = (model: Model, options: Priced = {}): Effect.Effect<Model, UnknownPrice> =>
+  Effect.gen(function* () {
+    const price = yield* find({ ...options, model: model.name })
+    const at = new Date(yield* Clock.currentTimeMillis)
+    const known = new Map<string, Price | undefined>([[model.name, price]])
+    const priceOf = (name: string): Price | undefined => {
+      if (!known.has(name)) known.set(name, Result.getOrUndefined(findAt({ ...options, model: name }, at)))
+      return known.get(name)
+    }
+    return { ...model, price, priceOf }
+  })
+
+/**
+ * The current model at the price of the table; see {@link priced}.
+ *
+ * **Example** (A model behind OpenAI under a cap on money)
+ *
+ * ```ts no-run
+ * import { OpenAi } from "bursar/openai"
+ * import { Prices } from "bursar/prices"
+ * import * as Layer from "effect/Layer"
+ *
+ * const Model = Prices.layer({ provider: "openai" }).pipe(Layer.provide(OpenAi.layerConfig()))
+ * ```
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layer = (options: Priced = {}): Layer.Layer<CurrentModel, UnknownPrice, CurrentModel> =>
+  Layer.effect(CurrentModel)(Effect.flatMap(CurrentModel, (model) => priced(model, options)))

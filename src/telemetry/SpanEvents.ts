@@ -61,6 +61,7 @@ export const spanEvent = (event: Event, pathOf: (account: string) => string): Sp
         attributes: { "bursar.from": event.from, ...(event.to === undefined ? {} : { "bursar.to": event.to }) },
         matters: false,
       }
+    case "Priced":
     case "Reported":
     case "RunStarted":
     case "RunEnded":

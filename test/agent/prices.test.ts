@@ -1,0 +1,109 @@
+/** What a model costs stays what it was when a run first asked it; and its words can be heard as they come. */
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import * as Tool from "effect/ai/Tool"
+import * as Toolkit from "effect/ai/Toolkit"
+import { Agent, Contract, type Event, Journal, Policy, Price } from "../../src/index.ts"
+import { Prices } from "../../src/prices/index.ts"
+import { ScriptedModel } from "../../src/testing/index.ts"
+import { all, run, stopped } from "../support/journalled.ts"
+import { handled, toolkit } from "../support/scripts.ts"
+
+const usage = { input: 1_000, output: 100 }
+const looks = { calls: [{ name: "read", params: { key: "a" } }], usage }
+const says = { text: "hi there", usage, frames: [usage, usage] }
+const Pay = Contract.annotate(Tool.make("pay", { parameters: Schema.Struct({}), success: Schema.String }), {
+  effect: "write",
+  approval: true,
+})
+const priceOf = (input: string, output: string, version: string) => ({
+  ...Result.getOrThrow(Price.perMillion({ input, output })),
+  version,
+})
+
+describe("the price of a model", () => {
+  it.effect("is on record once, before anything is held at it", () =>
+    Effect.gen(function* () {
+      const price = priceOf("1", "10", "spring")
+      const { model } = ScriptedModel.make([looks, looks, says], { price, name: "m" })
+      const agent = Agent.make("a", { policy: Policy.fromModel(model, { maxOutputTokens: 200 }), toolkit })
+      const { events } = yield* run(agent, { steps: 9, toolCalls: 9, money: "1 USD" })
+      const priced = all(events, "Priced")
+      assert.deepStrictEqual(
+        priced.map(({ model, price }) => [model, price["version"], price["outputPicoUsd"]]),
+        [["m", "spring", 10_000_000]],
+      )
+      const at = (tag: string) => events.findIndex(({ event }) => event._tag === tag)
+      assert.isBelow(at("Priced"), at("Held"))
+    }).pipe(Effect.provide(handled())),
+  )
+
+  it.effect("is not that of another day when the run is resumed", () => {
+    const events: Array<Event.Recorded> = []
+    const agentAt = (price: Price.Price, turns: ReadonlyArray<ScriptedModel.Turn>) =>
+      Agent.make("a", {
+        policy: Policy.fromModel(ScriptedModel.make(turns, { price, name: "m" }).model, { maxOutputTokens: 200 }),
+        toolkit: Toolkit.make(Pay),
+      })
+    return Effect.gen(function* () {
+      const asks = { calls: [{ name: "pay", params: {} }], usage }
+      const spring = agentAt(priceOf("1", "10", "spring"), [asks])
+      const first = yield* Agent.run(spring, "go", { budget: { steps: 9, toolCalls: 9, money: "1 USD" }, runId: "r" })
+      const answers = (first._tag === "Suspended" ? first.waitsFor : []).map(
+        ({ approval, digest }) => ({ approval, digest, decision: "approved", by: "ada" }) as const,
+      )
+      const last = yield* Agent.resume(agentAt(priceOf("5", "50", "summer"), [says]), { run: "r", answers })
+      assert.deepStrictEqual([first._tag, last._tag], ["Suspended", "Completed"])
+      // Two calls of 1,000 tokens at 1 USD and 100 at 10 USD a million, in nano-USD.
+      assert.strictEqual(last.report.accounts[0]!.own.money, 2 * (1_000_000 + 1_000_000))
+      const versions = all(events, "Priced").map(({ price }) => price["version"])
+      assert.deepStrictEqual(versions, ["spring"])
+    }).pipe(
+      Effect.provide(Toolkit.make(Pay).toLayer({ pay: () => Effect.succeed("paid") })),
+      Effect.provideService(Journal.Journal, Journal.toArray(events)),
+    )
+  })
+
+  it.effect("is found in the table, for the model and for the one its replies name", () =>
+    Effect.gen(function* () {
+      const scripted = ScriptedModel.make([says], { name: "gpt-5-mini" })
+      const priced = yield* Prices.priced(scripted.model, { provider: "openai" })
+      const mini = yield* Prices.find({ provider: "openai", model: "gpt-5-mini" })
+      const large = yield* Prices.find({ provider: "openai", model: "gpt-5" })
+      assert.deepStrictEqual(priced.price, mini)
+      assert.deepStrictEqual(priced.priceOf?.("gpt-5", undefined), large)
+      assert.isUndefined(priced.priceOf?.("gpt-0", undefined))
+      const agent = Agent.make("a", { toolkit })
+      const layer = Prices.layer({ provider: "openai" }).pipe(Layer.provide(scripted.layer))
+      const { outcome } = yield* run(agent, { steps: 5, money: "1 USD" }).pipe(Effect.provide(layer))
+      assert.strictEqual(outcome._tag, "Completed")
+      const nobody = ScriptedModel.make([says], { name: "gpt-0" })
+      const error = yield* Effect.flip(Prices.priced(nobody.model, { provider: "openai" }))
+      assert.strictEqual(error._tag, "UnknownPrice")
+      const unpriced = yield* run(agent, { steps: 5, money: "1 USD" }).pipe(Effect.provide(nobody.layer))
+      assert.strictEqual(stopped(unpriced.outcome).reason, "unpriced")
+    }).pipe(Effect.provide(handled())),
+  )
+})
+
+describe("a listener to the text of a model", () => {
+  it.effect("hears it as it comes, and whose it is; what it throws is its own", () =>
+    Effect.gen(function* () {
+      const heard: Array<readonly [string, string, number]> = []
+      const { model } = ScriptedModel.make([looks, says], { name: "m" })
+      const onText = (delta: string, { agent, step }: { readonly agent: string; readonly step: number }) => {
+        heard.push([delta, agent, step])
+        throw new Error("no more")
+      }
+      const agent = Agent.make("a", { policy: Policy.fromModel(model, { maxOutputTokens: 200, onText }), toolkit })
+      const { outcome } = yield* run(agent, { steps: 9, toolCalls: 9 })
+      assert.strictEqual(outcome._tag, "Completed")
+      assert.strictEqual(heard.length, 1)
+      assert.isTrue("hi there".startsWith(heard[0]![0]))
+      assert.deepStrictEqual(heard[0]!.slice(1), ["a", 2])
+    }).pipe(Effect.provide(handled())),
+  )
+})

@@ -3,17 +3,18 @@
  *
  * Its law: no text takes more tokens, with the byte-level encodings that models use today (measured: o200k, cl100k),
  * not even gibberish. A token is at least one byte, and that is what signs, capitals, long numbers and every script
- * but Latin are held at; lower-case letters come at least two to a token. English prose takes a third of this, code and
- * JSON half. Images and files are held by what their providers charge for them, never by the length of base64:
+ * but Latin are held at; lower-case letters come at least two to a token. Requests in English take about a third of
+ * what is held. Images and files are held by what providers charge for them, never by the length of base64:
  *
  * | part | held at |
  * | --- | --- |
- * | image | a token for 28 by 28 pixels, at least 1,200, at most 16,384 and that where the size is unknown |
+ * | image | 2.5 tokens for 32 by 32 pixels, at least 2,240, at most 24,600 and that where the size is unknown |
  * | file with its data | a token for each byte of it, at least 4,096 |
  * | file behind an address | the largest window of a model, 1,050,000: nothing is known of it |
  *
- * That covers the published rules of Anthropic, Google, Qwen and OpenAI but for its `gpt-4o-mini`, which counts an
- * image 33 times. A bill above the estimate is still booked in full (an over-run).
+ * For images that is no less than the published rules of Anthropic (a token for 28 by 28 pixels), Google (at most 2,240)
+ * and OpenAI, but for its `gpt-4o-mini`, which counts an image 33 times. A bill above the estimate is still booked in
+ * full (an over-run).
  */
 import type * as Prompt from "effect/ai/Prompt"
 import * as Tool from "effect/ai/Tool"
@@ -24,9 +25,10 @@ const tokensPerMessage = 16
 const tokensPerPart = 4
 const tokensPerTool = 32
 
-const patch = 28
-const leastImage = 1_200
-const largestImage = 16_384
+const patch = 32
+const tokensPerPatch = 2.5
+const leastImage = 2_240
+const largestImage = 24_600
 const leastFile = 4_096
 const largestInput = 1_050_000
 
@@ -119,7 +121,7 @@ const tokensOfFile = ({ data, mediaType }: Pick<Prompt.FilePart, "data" | "media
     const size = address === undefined ? sizeOf(data as string | Uint8Array) : sizeOfUrl(address)
     if (size === undefined) return largestImage
     const patches = Math.ceil(size.width / patch) * Math.ceil(size.height / patch)
-    return Math.min(largestImage, Math.max(leastImage, patches))
+    return Math.min(largestImage, Math.max(leastImage, Math.ceil(patches * tokensPerPatch)))
   }
   if (address?.startsWith("http") === true) return largestInput
   const bytes = data instanceof Uint8Array ? data.byteLength : Math.ceil((String(data).length * 3) / 4)

@@ -5,6 +5,7 @@ import * as Prompt from "effect/ai/Prompt"
 import { countTokens as cl100k } from "gpt-tokenizer/encoding/cl100k_base"
 import { countTokens as o200k } from "gpt-tokenizer/encoding/o200k_base"
 import { inputTokens, textTokens } from "../../src/model/Estimate.ts"
+import { imageTokens } from "../../src/openai/internal/imageTokens.ts"
 import { png } from "../support/images.ts"
 
 /** Alphabets that are hard on tokenisers: gibberish in each script, numbers, signs, and what nobody writes. */
@@ -89,7 +90,7 @@ describe("the estimate of an image", () => {
   photo.set(png({ width: 1024, height: 1024 }))
 
   it("is what it costs by its size, not the length of its base64", () => {
-    const expected = 4 + 37 * 37
+    const expected = 4 + 32 * 32 * 2.5
     for (const data of [
       photo,
       photo.toString("base64"),
@@ -100,12 +101,41 @@ describe("the estimate of an image", () => {
     }
   })
 
+  it.effect.prop(
+    "is no less than what OpenAI, but for gpt-4o-mini, and Anthropic charge for it",
+    [
+      Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 9_000 })),
+      Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 9_000 })),
+    ],
+    ([width, height]) =>
+      Effect.sync(() => {
+        const tokens = held(file("image/png", png({ width, height })))
+        for (const model of [
+          "gpt-4o",
+          "gpt-4.1-nano",
+          "gpt-5",
+          "gpt-5-mini",
+          "gpt-5.4",
+          "gpt-5.4-nano",
+          "o3",
+          "o4-mini",
+        ]) {
+          // Anthropic's patches are of 28 pixels, after scaling down.
+          assert.isAtLeast(tokens, Math.min(4_784, Math.ceil(width / 28) * Math.ceil(height / 28)))
+          for (const detail of ["low", "high", "auto", "original"]) {
+            assert.isAtLeast(tokens, imageTokens(model, detail, { width, height }), `${model} ${detail}`)
+          }
+        }
+      }),
+    { arbitrary: { runs: 500, seed: 4 } },
+  )
+
   it("has a least and a most, and the most where nobody can see the size", () => {
-    assert.strictEqual(held(file("image/png", png({ width: 1, height: 1 }))), 4 + 1_200)
-    assert.strictEqual(held(file("image/png", png({ width: 20_000, height: 20_000 }))), 4 + 16_384)
-    assert.strictEqual(held(file("image/avif", new Uint8Array(50))), 4 + 16_384)
-    assert.strictEqual(held(file("image/png", new URL("https://example.com/a.png"))), 4 + 16_384)
-    assert.strictEqual(held(file("image/png", "https://example.com/a.png")), 4 + 16_384)
+    assert.strictEqual(held(file("image/png", png({ width: 1, height: 1 }))), 4 + 2_240)
+    assert.strictEqual(held(file("image/png", png({ width: 20_000, height: 20_000 }))), 4 + 24_600)
+    assert.strictEqual(held(file("image/avif", new Uint8Array(50))), 4 + 24_600)
+    assert.strictEqual(held(file("image/png", new URL("https://example.com/a.png"))), 4 + 24_600)
+    assert.strictEqual(held(file("image/png", "https://example.com/a.png")), 4 + 24_600)
   })
 
   it("is the same where a tool answers with it", () => {
@@ -124,7 +154,7 @@ describe("the estimate of an image", () => {
       })
     const tokens = (modelOutput: ReadonlyArray<Prompt.FilePart>) =>
       inputTokens({ messages: [answer(modelOutput)], tools: [] })
-    assert.strictEqual(tokens([file("image/png", photo)]) - tokens([]), 4 + 37 * 37)
+    assert.strictEqual(tokens([file("image/png", photo)]) - tokens([]), 4 + 32 * 32 * 2.5)
   })
 })
 

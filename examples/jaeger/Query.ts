@@ -43,7 +43,10 @@ export interface StoredTrace {
   readonly text: string
 }
 
-/** What to search for; every tag has to be on one and the same span. */
+/**
+ * What to search for. Tags are compared as text, the whole of it. With storage on disk (Badger, as in `jaeger.yaml`) a
+ * trace is found that has the operation and every tag on whichever of its spans; in memory they have to be on one span.
+ */
 export interface Search {
   readonly service: string
   readonly operation?: string | undefined

@@ -59,13 +59,20 @@ const verdicts = ({ telemetry }: Standing["Service"]) =>
 const judged = (stack: Standing["Service"], runs: number) =>
   until(`verdicts on ${runs} runs`, verdicts(stack), ({ dropped, kept }) => kept + dropped >= runs)
 
+/** More traces than are sent. */
+const everything = 5000
+
 /** What Jaeger has, by the id of the trace. */
 const stored = ({ query }: Standing["Service"]) =>
   Effect.map(
-    Effect.forEach(StopReason.literals, (reason) =>
-      search(query, { service: "bursar", operation: "invoke_agent lead", tags: { [Names.stopReason]: reason } }),
-    ),
-    (traces) => new Map(traces.flat().map((trace) => [trace.traceId, trace])),
+    search(query, { service: "bursar", limit: everything }),
+    (traces) => new Map(traces.map((trace) => [trace.traceId, trace])),
+  )
+
+/** The ids of the traces that one query finds for a reason. */
+const foundFor = ({ query }: Standing["Service"], reason: StopReason) =>
+  Effect.map(search(query, { service: "bursar", tags: { [Names.stopReason]: reason }, limit: everything }), (traces) =>
+    traces.map(({ traceId }) => traceId),
   )
 
 const isWhole = (run: Run, trace: StoredTrace | undefined): boolean => {
@@ -100,6 +107,15 @@ layer(sampling, live)("tail sampling", (it) => {
       const isTenth = binomialBounds(unremarkable, percent / 100, 1e-6)
       assert.isAtLeast(sampled.length, isTenth.least)
       assert.isAtMost(sampled.length, isTenth.most)
+
+      for (const reason of stops) {
+        const ended = keptOf([...wanted, ...unseen]).filter((run) => run.reason === reason)
+        assert.sameMembers(
+          yield* foundFor(stack, reason),
+          ended.map(({ traceId }) => traceId),
+          reason,
+        )
+      }
 
       const counted = yield* until(
         "the counts of all runs",

@@ -129,7 +129,7 @@ const built = (module: Module, go: Go, log: (line: string) => void): Effect.Effe
   Effect.gen(function* () {
     const file = path.join(cacheFolder(), `${module.name}-${keyOf(module, go)}`, module.name)
     if (fs.existsSync(file)) return file
-    log(`Building ${module.name} with ${go.version}, once; from nothing it takes about ten minutes.`)
+    log(`Building ${module.name} with ${go.version}, once: this takes minutes.`)
     fs.mkdirSync(path.dirname(file), { recursive: true })
     const startMillis = Date.now()
     const unfinished = `${file}.${process.pid}`

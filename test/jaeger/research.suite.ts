@@ -126,8 +126,10 @@ layer(standing(), live)("the research job in Jaeger", (it) => {
   it.effect("is found by one query when it was stopped for money, and then alone", (context) =>
     Effect.gen(function* () {
       const stack = yield* Standing
+      const before = yield* accepted(stack)
       const done = yield* research(stack.otlp, ["--money", "0.50 USD"])
       assert.strictEqual(done.printed.reason, "completed")
+      yield* whole(stack, done.printed.run, before)
       const stopped = yield* Effect.forEach(["0.0006 USD", "0.001 USD"], (money) =>
         Effect.gen(function* () {
           const before = yield* accepted(stack)

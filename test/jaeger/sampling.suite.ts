@@ -16,6 +16,9 @@ const percent = 10
 const each = 100
 const unremarkable = 1000
 
+/** How many runs the sampler has in memory; as many as are sent at first, and hardly more. */
+const inMemory = 3000
+
 const sampler = ["collector", "processors", "tail_sampling"]
 
 const sampling = standing({
@@ -23,6 +26,7 @@ const sampling = standing({
   change: (config) =>
     [
       [[...sampler, "decision_wait_after_root_received"], "1s"] as const,
+      [[...sampler, "num_traces"], inMemory] as const,
       [["collector", "connectors", "span_metrics", "metrics_flush_interval"], "1s"] as const,
     ].reduce((config, [at, value]) => Config.set(config, at, value), config),
 })
@@ -44,11 +48,15 @@ const long = stops.flatMap((reason) => runsOf(each / 2, `long/${reason}`, reason
 /** Still going on when they are judged, and nothing has told of anything yet: what a wait that is too short costs. */
 const unseen = runsOf(each, "unseen", "budget:money")
 
+/** Of another service, to make the sampler forget the others: it knows of them by its caches alone then. */
+const later = runsOf(inMemory, "later", "completed")
+
 const spansOf = (runs: ReadonlyArray<Run>) => runs.flatMap(({ early, late }) => [...early, ...late])
 const earlyOf = (runs: ReadonlyArray<Run>) => runs.flatMap(({ early }) => early)
 const lateOf = (runs: ReadonlyArray<Run>) => runs.flatMap(({ late }) => late)
 
 const sender = { resource: { "service.name": "bursar" } }
+const another = { resource: { "service.name": "another" } }
 
 const verdicts = ({ telemetry }: Standing["Service"]) =>
   Effect.map(samples(telemetry), (all) => {
@@ -89,6 +97,9 @@ layer(sampling, live)("tail sampling", (it) => {
       const runs = quick.length + rest.length + long.length + unseen.length
       const { dropped, kept } = yield* judged(stack, runs)
       assert.strictEqual(kept + dropped, runs)
+      assert.isAtMost(runs, inMemory)
+      yield* send(stack.otlp, spansOf(later), another)
+      yield* judged(stack, runs + later.length)
       yield* send(stack.otlp, lateOf([...long, ...unseen]), sender)
 
       const wanted = [...quick, ...long]
@@ -120,7 +131,7 @@ layer(sampling, live)("tail sampling", (it) => {
       const counted = yield* until(
         "the counts of all runs",
         Effect.map(samples(stack.metrics), (all) =>
-          sum(all, "traces_span_metrics_calls_total", { span_name: "invoke_agent lead" }),
+          sum(all, "traces_span_metrics_calls_total", { span_name: "invoke_agent lead", service_name: "bursar" }),
         ),
         (calls) => calls >= runs,
       )

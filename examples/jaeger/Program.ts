@@ -2,7 +2,7 @@
  * A program that runs until it is told to stop: started, waited for until it is healthy, and stopped with its scope.
  *
  * It has a process group of its own, so that a Ctrl-C reaches whoever started it and not the program: they decide in
- * which order things end. However this process ends, short of a kill, the program ends with it.
+ * which order things end. However this process ends, even by a kill, the program ends with it.
  */
 import { type ChildProcess, spawn } from "node:child_process"
 import * as net from "node:net"
@@ -86,14 +86,29 @@ const spawned = ({ args, env, file }: Options): Effect.Effect<Spawned> =>
     child.stderr.on("data", keep)
     const atOurEnd = () => void child.kill("SIGKILL")
     process.on("exit", atOurEnd)
+    const dismiss = watched(child.pid)
     const leave = (how: string) => {
       process.off("exit", atOurEnd)
+      dismiss()
       Deferred.doneUnsafe(exited, Effect.succeed(how))
     }
     child.on("error", (error) => leave(`could not be started (${error.message})`))
     child.on("close", (code, signal) => leave(`ended (${signal ?? `exit code ${code}`})`))
     return { child, exited, output: () => output }
   })
+
+/**
+ * Sets a shell to wait for the end of this process, however it comes, and to end the program then: its input ends with
+ * us. Answers with how to dismiss it. There is none where there is no shell of that kind, and none for no program.
+ */
+const watched = (pid: number | undefined): (() => void) => {
+  if (pid === undefined || process.platform === "win32") return () => {}
+  const isThere = 'kill -0 "$0" || exit'
+  const script = `read -r _; kill "$0"; for _ in 1 2 3 4 5 6 7 8 9 10; do ${isThere}; sleep 1; done; ${isThere}; kill -9 "$0"`
+  const shell = spawn("sh", ["-c", script, String(pid)], { detached: true, stdio: ["pipe", "ignore", "ignore"] })
+  shell.unref()
+  return () => void shell.kill("SIGKILL")
+}
 
 const stop = ({ child, exited }: Spawned): Effect.Effect<void> =>
   Effect.suspend(() => {

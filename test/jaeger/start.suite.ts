@@ -81,6 +81,16 @@ describe("npm run jaeger", () => {
     }).pipe(Effect.scoped),
   )
 
+  it.live("leaves nothing running when it is killed", () =>
+    Effect.gen(function* () {
+      const cwd = yield* Stack.temporary
+      const { printed, process } = yield* start(free, { cwd })
+      const addresses = addressesIn(yield* Effect.promise(() => printed(ready)))
+      process.kill("SIGKILL")
+      yield* down(Object.values(addresses))
+    }).pipe(Effect.scoped),
+  )
+
   it.live("says which port is taken and starts nothing", () =>
     Effect.gen(function* () {
       const cwd = yield* Stack.temporary

@@ -1,6 +1,6 @@
 /**
  * Room for more spans. An exporter that cannot keep up has a queue that fills; a run that waits a little before it starts
- * another part loses none. Whoever provides it sees to it that nobody waits for an exporter that does not work.
+ * another part, or ends a span, loses none. Whoever provides it sees to it that nobody waits for an exporter that does not work.
  */
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
@@ -12,9 +12,10 @@ import type * as Effect from "effect/Effect"
  * @since 0.1.0
  */
 export interface Room {
-  readonly isFull: () => boolean
+  /** For the end of a span, or else for the start of another part of a run. */
+  readonly isFull: (ends: boolean) => boolean
   /** Returns when there is room again, or is not to be expected. */
-  readonly wait: Effect.Effect<void>
+  readonly wait: (ends: boolean) => Effect.Effect<void>
 }
 
 /**

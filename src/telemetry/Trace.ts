@@ -71,6 +71,7 @@ export const span = <A, E, R>(
     if (source === undefined || node === undefined) {
       return use(off) as Effect.Effect<A, E, Exclude<R, Tracer.ParentSpan>>
     }
+    const room = fiber.getRef(CurrentRoom)
     const opened = Effect.uninterruptibleMask((restore) => {
       const open = begin(source, {
         name,
@@ -80,16 +81,21 @@ export const span = <A, E, R>(
         content: fiber.getRef(Capture.Content),
       })
       return restore(Effect.withParentSpan(use(open.writer), open.writer.made, { captureStackTrace: false })).pipe(
-        Effect.onExit((exit) => Effect.sync(() => open.end(exit))),
+        Effect.onExit((exit) => {
+          const end = open.ended(exit)
+          return room?.isFull(true) === true ? Effect.andThen(room.wait(true), Effect.sync(end)) : Effect.sync(end)
+        }),
       )
     })
-    const room = options.part === undefined ? undefined : fiber.getRef(CurrentRoom)
-    return room?.isFull() === true ? Effect.andThen(room.wait, opened) : opened
+    return options.part !== undefined && room?.isFull(false) === true
+      ? Effect.andThen(room.wait(false), opened)
+      : opened
   })
 
 interface Open {
   readonly writer: Writer
-  readonly end: (exit: Exit.Exit<unknown, unknown>) => void
+  /** What ends the span as of now. */
+  readonly ended: (exit: Exit.Exit<unknown, unknown>) => () => void
 }
 
 const begin = (
@@ -118,15 +124,15 @@ const begin = (
   if (options.of !== undefined) node.watch?.opened(options.of, writer)
   return {
     writer,
-    end: (exit) => {
+    ended: (exit) => {
       const nanos = source.clock.currentTimeNanosUnsafe()
       const ended = exitOf(exit, writer)
       const end = (): void => {
         made.end(nanos, ended)
         leave(source, made)
       }
-      if (options.of === undefined || node.watch === undefined) end()
-      else node.watch.ended(options.of, writer, end)
+      const { of } = options
+      return of === undefined || node.watch === undefined ? end : () => node.watch?.ended(of, writer, end)
     },
   }
 }

@@ -137,6 +137,12 @@ export const fromProtobuf = (body: Buffer): ReadonlyArray<ReceivedSpan> =>
     })
   })
 
+/** How many spans there are, by name, without reading more of them. */
+export const namesIn = (body: Buffer): ReadonlyArray<string> =>
+  messages(decode(body), 1).flatMap((resourceSpans) =>
+    messages(resourceSpans, 2).flatMap((scopeSpans) => messages(scopeSpans, 2).map((span) => text(span, 5))),
+  )
+
 const protoSpan = (span: Message): Omit<ReceivedSpan, "scope" | "resource"> => {
   const status = message(span, 15)
   return {
@@ -205,16 +211,25 @@ const decode = (buffer: Buffer): Message => {
       if (byte < 0x80) return value
     }
   }
+  /** Of tags and lengths, which are small. */
+  const small = (): number => {
+    let value = 0
+    for (let factor = 1; ; factor *= 128) {
+      const byte = buffer.readUInt8(at++)
+      value += (byte & 0x7f) * factor
+      if (byte < 0x80) return value
+    }
+  }
   const field = (wire: number): Field => {
     if (wire === 0) return varint()
     if (wire !== 1 && wire !== 2 && wire !== 5) throw new Error(`wire type ${wire}`)
-    const length = wire === 1 ? 8 : wire === 5 ? 4 : Number(varint())
+    const length = wire === 1 ? 8 : wire === 5 ? 4 : small()
     const value = buffer.subarray(at, (at += length))
     if (value.length < length) throw new Error("the message is cut off")
     return wire === 1 ? value.readBigUInt64LE() : wire === 5 ? BigInt(value.readUInt32LE()) : value
   }
   while (at < buffer.length) {
-    const tag = Number(varint())
+    const tag = small()
     const number = tag >>> 3
     const values = fields.get(number) ?? []
     values.push(field(tag & 7))

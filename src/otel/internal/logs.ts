@@ -1,27 +1,35 @@
 /** What Effect logs, as records of OpenTelemetry with the span they were written in. */
 import * as Otel from "@opentelemetry/api"
-import type { LoggerProvider, SeverityNumber } from "@opentelemetry/api-logs"
+import type * as LogsApi from "@opentelemetry/api-logs"
 import * as Inspectable from "effect/Inspectable"
 import * as Logger from "effect/Logger"
 import type * as LogLevel from "effect/LogLevel"
 import * as References from "effect/References"
 import { messageOf, toAttributes } from "./attributes.ts"
 
-// The numbers of the specification.
-const severities: Readonly<Record<LogLevel.LogLevel, number>> = {
-  All: 1,
-  Trace: 1,
-  Debug: 5,
-  Info: 9,
-  Warn: 13,
-  Error: 17,
-  Fatal: 21,
-  None: 0,
+/** Where lines go; the package is loaded by whoever needs it. */
+export interface Logs {
+  readonly api: typeof LogsApi
+  readonly provider: LogsApi.LoggerProvider
 }
 
+const severitiesOf = ({
+  SeverityNumber,
+}: typeof LogsApi): Readonly<Record<LogLevel.LogLevel, LogsApi.SeverityNumber>> => ({
+  All: SeverityNumber.TRACE,
+  Trace: SeverityNumber.TRACE,
+  Debug: SeverityNumber.DEBUG,
+  Info: SeverityNumber.INFO,
+  Warn: SeverityNumber.WARN,
+  Error: SeverityNumber.ERROR,
+  Fatal: SeverityNumber.FATAL,
+  None: SeverityNumber.UNSPECIFIED,
+})
+
 /** A logger that passes everything on. A failure is told by its type; `exceptions` adds what it says. */
-export const logger = (provider: LoggerProvider, exceptions: boolean): Logger.Logger<unknown, void> => {
+export const logger = ({ api, provider }: Logs, exceptions: boolean): Logger.Logger<unknown, void> => {
   const to = provider.getLogger("bursar")
+  const severities = severitiesOf(api)
   return Logger.make(({ cause, date, fiber, logLevel, message }) => {
     const span = fiber.cache.span
     const context =
@@ -36,7 +44,7 @@ export const logger = (provider: LoggerProvider, exceptions: boolean): Logger.Lo
     const error: unknown = failed?._tag === "Fail" ? failed.error : failed?._tag === "Die" ? failed.defect : undefined
     to.emit({
       timestamp: date,
-      severityNumber: severities[logLevel] as SeverityNumber,
+      severityNumber: severities[logLevel],
       severityText: logLevel.toUpperCase(),
       body: textOf(message),
       attributes: {

@@ -1,8 +1,8 @@
 /** The `NodeSDK` itself: loaded when it is first asked for; its globals are taken back when the last user is gone. */
 import * as Otel from "@opentelemetry/api"
-import type { LoggerProvider } from "@opentelemetry/api-logs"
 import * as Result from "effect/Result"
 import type { Room } from "../../telemetry/Room.ts"
+import type { Logs } from "./logs.ts"
 import { load, type Modules, type OtelConfigError } from "./packages.ts"
 import { Queue } from "./queue.ts"
 import type { Settings } from "./settings.ts"
@@ -12,7 +12,7 @@ import { beforeEnd } from "./signals.ts"
 export interface Providers {
   readonly traces: Otel.TracerProvider | undefined
   readonly metrics: Otel.MeterProvider | undefined
-  readonly logs: LoggerProvider | undefined
+  readonly logs: Logs | undefined
   /** Of the queue of spans. */
   readonly room: Room | undefined
 }
@@ -100,7 +100,7 @@ const run = (modules: Modules, settings: Settings): Sdk => {
     providers: {
       traces: targets.traces === undefined ? undefined : Otel.trace.getTracerProvider(),
       metrics: targets.metrics === undefined ? undefined : Otel.metrics.getMeterProvider(),
-      logs: targets.logs === undefined ? undefined : modules.logs?.api.logs.getLoggerProvider(),
+      logs: modules.logs && { api: modules.logs.api, provider: modules.logs.api.logs.getLoggerProvider() },
       room: traces.room,
     },
     flush,

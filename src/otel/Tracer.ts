@@ -250,8 +250,10 @@ class SdkSpan implements Tracer.Span {
 
   end(endTime: bigint, exit: Exit.Exit<unknown, unknown>): void {
     if (this.status._tag === "Ended") return
-    this.status = { _tag: "Ended", startTime: this.status.startTime, endTime, exit }
-    const time = hrTime(endTime)
+    const { startTime } = this.status
+    this.status = { _tag: "Ended", startTime, endTime, exit }
+    // A span of no length at all is taken for a mistake by Jaeger, and shown with a warning.
+    const time = hrTime(endTime > startTime ? endTime : startTime + 1n)
     if (exit._tag === "Failure" && this.sampled) this.#fail(exit.cause, time)
     this.otel.end(time)
   }

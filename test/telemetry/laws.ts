@@ -157,6 +157,9 @@ export const told = (rows: ReadonlyArray<Row>, events: ReadonlyArray<Event.Recor
   )
 }
 
+/** A span that took no time is given so much when it is exported. */
+const instantNanos = 1n
+
 /** T6: a span lies in the time of its parent. */
 export const inside = (rows: ReadonlyArray<Row>, { toleranceNanos = 0n }: Circumstances = {}): Complaints => {
   const byId = new Map(rows.map((row) => [idOf(row), row]))
@@ -164,7 +167,7 @@ export const inside = (rows: ReadonlyArray<Row>, { toleranceNanos = 0n }: Circum
     const parent = row.parentId === undefined ? undefined : byId.get(`${row.traceId} ${row.parentId}`)
     if (parent === undefined) return []
     const early = row.startNanos + toleranceNanos < parent.startNanos
-    const late = row.endNanos > parent.endNanos + toleranceNanos
+    const late = row.endNanos > parent.endNanos + instantNanos + toleranceNanos
     return early || late ? [`${row.name} ${early ? "starts before" : "ends after"} ${parent.name}`] : []
   })
 }
@@ -189,7 +192,7 @@ export const marks = (rows: ReadonlyArray<Row>, events: ReadonlyArray<Event.Reco
     early.some((row) => row.name === name && row.attributes["bursar.seq"] === seq)
   return [
     ...early
-      .filter(({ startNanos, endNanos }) => startNanos !== endNanos)
+      .filter(({ startNanos, endNanos }) => endNanos - startNanos > instantNanos)
       .map(({ name, spanId }) => `${name} ${spanId} takes time`),
     ...early
       .filter(({ attributes, name }) => (name === "bursar.mark") !== (attributes["bursar.keep"] === true))

@@ -25,6 +25,10 @@ const entries = Object.fromEntries(
 
 fs.rmSync(out, { recursive: true, force: true })
 
+/** The rooms behind the main door; the others have doors of their own. */
+const inCore = (id: string): boolean =>
+  /^src\/(?!(cli|node|openai|otel|prices|testing)\/)[a-z]+\//.test(path.relative(root, id).replaceAll(path.sep, "/"))
+
 const tsc = path.join(root, "node_modules/typescript/bin/tsc")
 const declared = spawnSync(process.execPath, [tsc, "-p", "src", "--emitDeclarationOnly", "--outDir", out], {
   cwd: root,
@@ -37,5 +41,11 @@ await build({
   input: entries,
   platform: "node",
   external: (id) => !id.startsWith(".") && !path.isAbsolute(id),
-  output: { dir: out, sourcemap: true, chunkFileNames: "chunks/[name]-[hash].js" },
+  output: {
+    dir: out,
+    sourcemap: true,
+    chunkFileNames: "chunks/[name]-[hash].js",
+    // What the main door needs is one file, whoever else needs parts of it.
+    codeSplitting: { groups: [{ name: "core", test: inCore }] },
+  },
 })

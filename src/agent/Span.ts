@@ -22,6 +22,7 @@ export const factsOf = <A, R>(agent: Agent<A, R>, at: At) => {
     [Names.nodePath]: account.path,
     [Names.nodeDepth]: account.depth,
     [Names.agentName]: agent.name,
+    [Names.schema]: Names.schemaVersion,
   }
 }
 

@@ -76,12 +76,12 @@ const inStep = <A, R, B>(
         [Names.stepIndex]: machine.step,
         ...(again ? { [Names.replayed]: true } : {}),
       }),
+      atEnd: () => remaining(machine),
       of: { _tag: "Step", account: machine.agent },
       // Itself, and the request or the call that it is for.
       part: { spans: 2 },
     },
-    (span) =>
-      span.isOn ? Effect.tap(use(span), () => Effect.sync(() => span.attributes(remaining(machine)))) : use(span),
+    use,
   )
 
 /** What is left of what most runs end for. */

@@ -15,6 +15,7 @@ import * as Tracer from "effect/Tracer"
 import * as Headers from "effect/http/Headers"
 import * as HttpTraceContext from "effect/http/HttpTraceContext"
 import * as Propagation from "../telemetry/Propagation.ts"
+import type { StartingTracer } from "../telemetry/Start.ts"
 import type { Enter } from "../telemetry/Propagation.ts"
 import { hrTime, messageOf, toAttributes, toAttributeValue } from "./internal/attributes.ts"
 
@@ -63,9 +64,10 @@ export interface Options {
  */
 export const make = (tracer: Otel.Tracer, options: Options = {}): Tracer.Tracer => {
   const exceptions = options.exceptions ?? false
-  return Tracer.make({
-    span: (asked) => (asked.sampled ? new SdkSpan(tracer, asked, exceptions) : new Tracer.NativeSpan(asked)),
-  })
+  const start = (asked: SpanOptions, attributes: Readonly<Record<string, unknown>>): Tracer.Span =>
+    asked.sampled ? new SdkSpan(tracer, asked, { attributes, exceptions }) : new Tracer.NativeSpan(asked)
+  const made: StartingTracer = { span: (asked) => start(asked, {}), start }
+  return made
 }
 
 /**
@@ -97,7 +99,11 @@ export const enter: Effect.Effect<<A>(run: () => A) => A> = Effect.withFiber((fi
 })
 
 /** @internal */
-export const entering: Enter = (span, run) => (span === undefined ? run() : Otel.context.with(contextOf(span), run))
+export const entering: Enter = (span, run) => {
+  if (span === undefined) return run()
+  const context = contextOf(span)
+  return Otel.context.with(context.setValue(Entered, Otel.trace.getSpan(context)), run)
+}
 
 /**
  * `Effect.tryPromise` with the current Effect span active in OpenTelemetry's context: for a client whose own
@@ -191,14 +197,21 @@ class SdkSpan implements Tracer.Span {
   readonly spanId: string
   readonly traceId: string
   readonly sampled: boolean
-  readonly attributes = new Map<string, unknown>()
   readonly otel: Otel.Span
   readonly #around: Otel.Context
   readonly #exceptions: boolean
   #inside: Otel.Context | undefined
+  readonly #attributes: Map<string, unknown> | undefined
   status: Tracer.SpanStatus
 
-  constructor(tracer: Otel.Tracer, options: SpanOptions, exceptions: boolean) {
+  constructor(
+    tracer: Otel.Tracer,
+    options: SpanOptions,
+    {
+      attributes,
+      exceptions,
+    }: { readonly attributes: Readonly<Record<string, unknown>>; readonly exceptions: boolean },
+  ) {
     this.name = options.name
     this.kind = options.kind
     this.annotations = options.annotations
@@ -213,6 +226,7 @@ class SdkSpan implements Tracer.Span {
       {
         kind: kinds[options.kind],
         startTime: hrTime(options.startTime),
+        attributes: toAttributes(attributes),
         ...(options.links.length === 0 ? {} : { links: options.links.map(toLink) }),
       },
       place.context,
@@ -221,17 +235,23 @@ class SdkSpan implements Tracer.Span {
     this.spanId = spanId
     this.traceId = traceId
     this.sampled = (traceFlags & Otel.TraceFlags.SAMPLED) !== 0
+    // The SDK's own spans tell what they hold; whatever else stands behind the API need not.
+    if (!holdsAttributes(this.otel)) this.#attributes = new Map(Object.entries(attributes))
+  }
+
+  get attributes(): ReadonlyMap<string, unknown> {
+    return this.#attributes ?? new Map(Object.entries(holdsAttributes(this.otel) ? this.otel.attributes : {}))
   }
 
   /** OpenTelemetry's context with this span in it; most spans have no child and never need one. */
   get inside(): Otel.Context {
-    this.#inside ??= Otel.trace.setSpan(this.#around, this.otel).setValue(Entered, this.otel)
+    this.#inside ??= Otel.trace.setSpan(this.#around, this.otel)
     return this.#inside
   }
 
   attribute(key: string, value: unknown): void {
     if (this.status._tag === "Ended") return
-    this.attributes.set(key, value)
+    this.#attributes?.set(key, value)
     if (!this.sampled) return
     const converted = toAttributeValue(value)
     if (converted !== undefined) this.otel.setAttribute(key, converted)
@@ -270,6 +290,9 @@ class SdkSpan implements Tracer.Span {
   }
 }
 
+const holdsAttributes = (span: Otel.Span): span is Otel.Span & { readonly attributes: Otel.Attributes } =>
+  "attributes" in span && typeof span.attributes === "object" && span.attributes !== null
+
 interface Place {
   readonly parent: Option.Option<Tracer.AnySpan>
   /** With the parent in it, or no span at all. */
@@ -295,8 +318,7 @@ const placeOf = (options: SpanOptions): Place => {
 // may be another fiber's.
 const contextOf = (span: Tracer.AnySpan): Otel.Context => {
   if (span instanceof SdkSpan) return span.inside
-  const inside = Otel.trace.setSpanContext(Otel.context.active(), spanContextOf(span))
-  return inside.setValue(Entered, Otel.trace.getSpan(inside))
+  return Otel.trace.setSpanContext(Otel.context.active(), spanContextOf(span))
 }
 
 const spanContextOf = (span: Tracer.AnySpan): Otel.SpanContext =>

@@ -271,6 +271,7 @@ const factsOf = (run: string, account: Budget.Account): Readonly<Record<string, 
   [Names.nodeId]: account.id,
   [Names.nodePath]: account.path,
   [Names.nodeDepth]: account.depth,
+  [Names.schema]: Names.schemaVersion,
 })
 
 /** Interrupts an Effect where the time of its account ends. */

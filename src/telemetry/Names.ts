@@ -4,7 +4,7 @@
  *
  * `gen_ai.usage.*` stands on model-call spans and nowhere else, so that a backend that adds up usage is right.
  */
-import type { Dimension } from "../budget/Dimension.ts"
+import { type Dimension, dimensions } from "../budget/Dimension.ts"
 
 /** The version of this list. */
 export const schemaVersion = 1
@@ -128,24 +128,25 @@ const words: { readonly [D in Dimension]: string } = {
   toolCalls: "tool_calls",
 }
 
+const tells = ["limit", "asked", "used", "refunded", "debt", "remaining", "amount", "available", "from", "to"] as const
+
 /** What a budget attribute or the attribute of a budget event tells of a dimension. */
-export type Told =
-  | "limit"
-  | "asked"
-  | "used"
-  | "refunded"
-  | "debt"
-  | "remaining"
-  | "amount"
-  | "available"
-  | "from"
-  | "to"
+export type Told = (typeof tells)[number]
+
+// Made once: they are asked for at every step.
+const named = <What extends string>(whats: ReadonlyArray<What>, name: (word: string, what: What) => string) =>
+  Object.fromEntries(
+    whats.map((what) => [what, Object.fromEntries(dimensions.map((d) => [d, name(words[d], what)]))]),
+  ) as { readonly [W in What]: { readonly [D in Dimension]: string } }
+
+const budgetNames = named(tells, (word, what) => `bursar.budget.${word}.${what}`)
+const usedNames = named(["own", "tree"], (word, whose) => `bursar.${whose}.${word}.used`)
 
 /** The name of a budget attribute of a dimension, such as `bursar.budget.steps.limit`. */
-export const budget = (dimension: Dimension, what: Told): string => `bursar.budget.${words[dimension]}.${what}`
+export const budget = (dimension: Dimension, what: Told): string => budgetNames[what][dimension]
 
 /** The word of a dimension in attributes and metrics, with its unit where it has one. */
 export const dimension = (self: Dimension): string => words[self]
 
 /** What the whole subtree used, beside what the node used itself. */
-export const used = (dimension: Dimension, whose: "own" | "tree"): string => `bursar.${whose}.${words[dimension]}.used`
+export const used = (dimension: Dimension, whose: "own" | "tree"): string => usedNames[whose][dimension]

@@ -4,15 +4,14 @@
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import * as HttpTraceContext from "effect/http/HttpTraceContext"
 import type * as Tracer from "effect/Tracer"
-import { parentOf, sourceOf } from "./Start.ts"
+import { isTraced, parentOf } from "./Start.ts"
+import { headersOf } from "./Writer.ts"
 
 /** The W3C context of the current span, for a request or a process that starts there; nothing where nothing is traced. */
 export const outgoing: Effect.Effect<{ readonly traceparent?: string }> = Effect.withFiber((fiber) => {
-  const span = sourceOf(fiber) === undefined ? undefined : parentOf(fiber)
-  const traceparent = span === undefined ? undefined : HttpTraceContext.toHeaders(span as Tracer.Span)["traceparent"]
-  return Effect.succeed(traceparent === undefined ? {} : { traceparent })
+  const span = isTraced(fiber) ? parentOf(fiber) : undefined
+  return Effect.succeed(span === undefined ? {} : headersOf(span))
 })
 
 /** Runs synchronous code where instrumentations of others find `span`, or just runs it where there are none. */

@@ -23,8 +23,11 @@ export interface SpanEvent {
 
 type Amounts = { readonly [D in Dimension]?: number | undefined }
 
-const told = (amounts: Amounts, what: Names.Told): Readonly<Record<string, number>> => {
-  const attributes: Record<string, number> = {}
+const told = (
+  amounts: Amounts,
+  what: Names.Told,
+  attributes: Record<string, string | number> = {},
+): Readonly<Record<string, string | number>> => {
   for (const d of dimensions) if (amounts[d] !== undefined) attributes[Names.budget(d, what)] = amounts[d]
   return attributes
 }
@@ -108,12 +111,12 @@ const ofEntry = (entry: Entry, pathOf: (account: string) => string): SpanEvent |
       return undefined
     case "Held":
     case "Extended":
-      return onHold(entry, _tag === "Held" ? "held" : "extended", told(entry.amounts, "amount"))
+      return onHold(entry, _tag === "Held" ? "held" : "extended", entry.amounts)
     case "Settled":
-      return onHold(entry, "settled", { ...told(entry.held, "asked"), ...told(entry.actual, "amount") })
+      return onHold(entry, "settled", entry.actual)
     case "Voided":
     case "Assumed":
-      return onHold(entry, _tag === "Voided" ? "voided" : "assumed", told(entry.held, "amount"))
+      return onHold(entry, _tag === "Voided" ? "voided" : "assumed", entry.held)
     case "Frozen": {
       const attributes = { "bursar.reason": entry.cause, "bursar.closing_work": entry.closingWork }
       return { on: of(account), name: "bursar.frozen", attributes, matters: true }
@@ -144,11 +147,11 @@ const ofEntry = (entry: Entry, pathOf: (account: string) => string): SpanEvent |
 const onHold = (
   { account, hold, reserve }: { readonly account: string; readonly hold: string; readonly reserve: string },
   word: string,
-  attributes: Readonly<Record<string, unknown>>,
+  amounts: Amounts,
 ): SpanEvent => ({
   on: { _tag: "Hold", account, hold },
   name: `bursar.budget.${word}`,
-  attributes: { [Names.reserve]: reserve, ...attributes },
+  attributes: told(amounts, "amount", { [Names.reserve]: reserve }),
   matters: false,
 })
 

@@ -8,21 +8,37 @@ import * as LogLevel from "effect/LogLevel"
 import * as Option from "effect/Option"
 import * as References from "effect/References"
 import * as Tracer from "effect/Tracer"
+import * as Capture from "./Capture.ts"
+import { CurrentRoom, type Room } from "./Room.ts"
 
-/** What it takes to start spans, read from a fiber. */
+/** What it takes to start spans and to write on them, read from a fiber. */
 export interface Source {
-  readonly tracer: Tracer.Tracer
+  readonly tracer: StartingTracer
   readonly clock: Clock.Clock
   readonly annotations: Readonly<Record<string, unknown>>
   readonly links: ReadonlyArray<Tracer.SpanLink>
   /** False where spans of the current level are not looked at. */
   readonly sampled: boolean
+  readonly content: Capture.Options | undefined
+  readonly room: Room | undefined
 }
+
+/** A tracer that takes the attributes of a span at its start: then a sampler can look at them, and it costs less. */
+export interface StartingTracer extends Tracer.Tracer {
+  readonly start?: (
+    options: Parameters<Tracer.Tracer["span"]>[0],
+    attributes: Readonly<Record<string, unknown>>,
+  ) => Tracer.Span
+}
+
+/** Whether a tracer is provided and switched on. */
+export const isTraced = ({ cache }: Fiber.Fiber<unknown, unknown>): boolean =>
+  cache.tracerEnabled && cache.tracer !== undefined
 
 /** `undefined` where no tracer is provided, or it is switched off. */
 export const sourceOf = (fiber: Fiber.Fiber<unknown, unknown>): Source | undefined => {
-  const { tracer, tracerEnabled } = fiber.cache
-  if (!tracerEnabled || tracer === undefined) return undefined
+  const { tracer } = fiber.cache
+  if (tracer === undefined || !isTraced(fiber)) return undefined
   return {
     tracer,
     clock: fiber.getRef(Clock.Clock),
@@ -32,6 +48,8 @@ export const sourceOf = (fiber: Fiber.Fiber<unknown, unknown>): Source | undefin
       fiber.getRef(References.MinimumTraceLevel),
       fiber.getRef(References.CurrentTraceLevel),
     ),
+    content: fiber.getRef(Capture.Content),
+    room: fiber.getRef(CurrentRoom),
   }
 }
 
@@ -57,8 +75,9 @@ export const start = (
     readonly root?: boolean
   },
 ): Tracer.Span => {
-  const { parent } = options
-  const span = source.tracer.span({
+  const { attributes, parent } = options
+  const { tracer } = source
+  const asked = {
     name: options.name,
     kind: options.kind,
     parent: parent === undefined ? Option.none() : Option.some(parent),
@@ -67,9 +86,10 @@ export const start = (
     startTime: source.clock.currentTimeNanosUnsafe(),
     root: options.root ?? false,
     sampled: parent?.sampled !== false && source.sampled,
-  })
+  }
+  const span = tracer.start === undefined ? tracer.span(asked) : tracer.start(asked, attributes)
   for (const key in source.annotations) span.attribute(key, source.annotations[key])
-  const { attributes } = options
+  if (tracer.start !== undefined) return span
   for (const key in attributes) if (attributes[key] !== undefined) span.attribute(key, attributes[key])
   return span
 }

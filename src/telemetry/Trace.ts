@@ -8,13 +8,11 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as Exit from "effect/Exit"
 import type * as Tracer from "effect/Tracer"
-import * as Capture from "./Capture.ts"
 import * as Names from "./Names.ts"
-import { CurrentRoom } from "./Room.ts"
-import { parentOf, type Source, sourceOf, start } from "./Start.ts"
+import { isTraced, parentOf, type Source, sourceOf, start } from "./Start.ts"
 import { enter, leave, type Part } from "./Trail.ts"
 import type { Subject, Watch } from "./Watch.ts"
-import { exitOf, off, type TraceSpan, Writer } from "./Writer.ts"
+import { exitOf, leftOut, off, type TraceSpan, Writer } from "./Writer.ts"
 
 export type { Address, TraceSpan } from "./Writer.ts"
 
@@ -38,7 +36,7 @@ export interface Node {
  * @since 0.1.0
  */
 export const CurrentNode = Context.Reference<Node>("bursar/telemetry/Node", {
-  defaultValue: () => ({ facts: {}, watch: undefined }),
+  defaultValue: () => ({ facts: { [Names.schema]: Names.schemaVersion }, watch: undefined }),
 })
 
 /** What a span is made with. */
@@ -46,6 +44,8 @@ export interface Options {
   readonly kind?: Tracer.SpanKind
   /** Computed only where there is a span to have them. */
   readonly attributes?: () => Readonly<Record<string, unknown>>
+  /** Said at its end, unless it was broken off. */
+  readonly atEnd?: () => Readonly<Record<string, unknown>>
   /** What of the run it stands for: the journal then tells it what happens there. */
   readonly of?: Subject
   /** A whole part of a run, which may go on in another trace when its own is full. */
@@ -64,22 +64,22 @@ export const span = <A, E, R>(
   use: (span: TraceSpan) => Effect.Effect<A, E, R>,
 ): Effect.Effect<A, E, Exclude<R, Tracer.ParentSpan>> =>
   Effect.withFiber((fiber) => {
-    const source = sourceOf(fiber)
-    const node = source === undefined && options.of?._tag !== "Hold" ? undefined : fiber.getRef(CurrentNode)
+    const isHold = options.of?._tag === "Hold"
+    const traced = isTraced(fiber)
+    if (!traced && !isHold) return use(off) as Effect.Effect<A, E, Exclude<R, Tracer.ParentSpan>>
+    const node = fiber.getRef(CurrentNode)
     // Requests to models are counted by metrics, also where nothing is traced.
-    if (options.of?._tag === "Hold") node?.watch?.asked(options.of.hold, options.attributes)
-    if (source === undefined || node === undefined) {
-      return use(off) as Effect.Effect<A, E, Exclude<R, Tracer.ParentSpan>>
+    if (options.of?._tag === "Hold") node.watch?.asked(options.of.hold, options.attributes)
+    const parent = parentOf(fiber)
+    if (!traced || parent?.sampled === false) {
+      // What is left out is left out as a whole; who is asked further is told so.
+      const writer = parent === undefined ? off : leftOut(parent)
+      return use(writer) as Effect.Effect<A, E, Exclude<R, Tracer.ParentSpan>>
     }
-    const room = fiber.getRef(CurrentRoom)
+    const source = node.watch?.sourceFor(fiber) ?? sourceOf(fiber)!
+    const { room } = source
     const opened = Effect.uninterruptibleMask((restore) => {
-      const open = begin(source, {
-        name,
-        options,
-        node,
-        parent: parentOf(fiber),
-        content: fiber.getRef(Capture.Content),
-      })
+      const open = begin(source, { name, options, node, parent })
       return restore(Effect.withParentSpan(use(open.writer), open.writer.made, { captureStackTrace: false })).pipe(
         Effect.onExit((exit) => {
           const end = open.ended(exit)
@@ -105,27 +105,26 @@ const begin = (
     readonly options: Options
     readonly node: Node
     readonly parent: Tracer.AnySpan | undefined
-    readonly content: Capture.Options | undefined
   },
 ): Open => {
   const { name, node, options } = of
-  const facts = { ...node.facts, [Names.schema]: Names.schemaVersion }
+  const { facts } = node
   const place = enter(source, { parent: of.parent, part: options.part, facts })
   const made = start(source, {
     name,
     kind: options.kind ?? "internal",
     parent: place.parent,
     links: place.links,
-    // Nobody looks at those of a trace that was left out.
-    attributes: place.parent?.sampled === false ? {} : { ...facts, ...options.attributes?.() },
+    attributes: { ...facts, ...options.attributes?.() },
   })
   place.put(made)
-  const writer = new Writer(made, { clock: source.clock, facts, content: of.content })
+  const writer = new Writer(made, { clock: source.clock, facts, content: source.content })
   if (options.of !== undefined) node.watch?.opened(options.of, writer)
   return {
     writer,
     ended: (exit) => {
       const nanos = source.clock.currentTimeNanosUnsafe()
+      if (options.atEnd !== undefined && exit._tag === "Success") writer.attributes(options.atEnd())
       const ended = exitOf(exit, writer)
       const end = (): void => {
         made.end(nanos, ended)

@@ -6,6 +6,7 @@
  * journal; and what has to be seen although the process was killed stands in spans that end at once (`Mark`).
  */
 import * as Effect from "effect/Effect"
+import type * as Fiber from "effect/Fiber"
 import type * as Tracer from "effect/Tracer"
 import { dimensions } from "../budget/Dimension.ts"
 import type { HoldRef } from "../budget/Books.ts"
@@ -30,6 +31,11 @@ interface Node {
   readonly carved: EventOf<"Carved"> | undefined
   span: Writer | undefined
   step: Writer | undefined
+  /** True once its span says which model it asks. */
+  knowsModel: boolean
+  /** By the hold that pays for them. */
+  readonly holds: Map<string, Pending>
+  readonly calls: Map<string, Writer>
   /** Requests whose usage nobody knows. */
   assumed: number
 }
@@ -49,8 +55,6 @@ type Late = (span: Writer) => void
 /** So much is kept of what happens before the first span of a run. */
 const mostEarly = 100
 
-const keyOf = (owner: string, id: string): string => `${owner} ${id}`
-
 /** Listens to one run; see {@link make}. */
 export class Watch {
   readonly #run: string
@@ -58,13 +62,13 @@ export class Watch {
   readonly #parent: Tracer.AnySpan | undefined
   readonly #listeners: ReadonlyArray<Listener>
   readonly #nodes = new Map<string, Node>()
-  readonly #holds = new Map<string, Pending>()
-  readonly #calls = new Map<string, Writer>()
   /** Where effects happened that count once, for calls that are answered by them later. */
   readonly #effects = new Map<string, Address>()
   /** The agent of a run; a scope has none. */
   #agent: string | undefined
   #root: string | undefined
+  /** True where the trace of the run is not looked at: then nothing is written. */
+  #isLeftOut: boolean
   /** What happened before the first span; `undefined` once that is there. */
   #early: Array<Late> | undefined = []
   #trace: Address | undefined
@@ -80,7 +84,13 @@ export class Watch {
     this.#run = options.run
     this.#source = options.source
     this.#parent = options.parent
+    this.#isLeftOut = options.parent?.sampled === false
     this.#listeners = options.listeners
+  }
+
+  /** What it takes to start a span here, as it was when the run began; `undefined` where another tracer is provided. */
+  sourceFor({ cache }: Fiber.Fiber<unknown, unknown>): Source | undefined {
+    return this.#source?.tracer === cache.tracer ? this.#source : undefined
   }
 
   /** Takes in what an earlier process recorded; nothing of it is written or counted again. */
@@ -106,7 +116,7 @@ export class Watch {
       case "Hold":
         return this.#openedRequest(of.hold, span)
       case "Call":
-        this.#calls.set(keyOf(of.agent, of.call), span)
+        this.#nodes.get(of.agent)?.calls.set(of.call, span)
     }
   }
 
@@ -117,6 +127,7 @@ export class Watch {
     if (node.carved !== undefined) span.attributes(clamped(node.carved))
     this.#flushEarly(span)
     if (account !== this.#root) return
+    this.#isLeftOut = !span.isOn
     if (this.#before !== undefined) span.link(this.#before, "resumes")
     this.#trace = span.isOn ? span.address : undefined
   }
@@ -132,26 +143,28 @@ export class Watch {
   }
 
   #openedRequest({ account, id }: HoldRef, span: Writer): void {
-    const pending = this.#holds.get(keyOf(account, id))
-    if (pending === undefined) return
+    const node = this.#nodes.get(account)
+    const pending = node?.holds.get(id)
+    if (node === undefined || pending === undefined) return
     pending.span = span
     const said = spanEvent(pending.held, this.#pathOf)
     if (said !== undefined) write(span, said, pending.seq)
-    const node = this.#nodes.get(account)
+    if (node.knowsModel) return
+    node.knowsModel = true
     for (const name of [Names.providerName, Names.requestModel]) {
-      node?.span?.attributes({ [name]: span.made.attributes.get(name) })
+      node.span?.attributes({ [name]: span.made.attributes.get(name) })
     }
   }
 
   /** Ends a span; that of a request once it is booked, so that what it came to stands on it. */
   ended(of: Subject, span: Writer, end: () => void): void {
-    const pending = of._tag === "Hold" ? this.#holds.get(keyOf(of.hold.account, of.hold.id)) : undefined
+    const pending = of._tag === "Hold" ? this.#nodes.get(of.hold.account)?.holds.get(of.hold.id) : undefined
     if (pending?.span === span) {
       pending.end = end
       return
     }
     end()
-    if (of._tag === "Call") this.#calls.delete(keyOf(of.agent, of.call))
+    if (of._tag === "Call") this.#nodes.get(of.agent)?.calls.delete(of.call)
     const node = of._tag === "Account" || of._tag === "Step" ? this.#nodes.get(of.account) : undefined
     if (node === undefined) return
     if (of._tag === "Step") node.step = undefined
@@ -169,9 +182,11 @@ export class Watch {
 
   readonly heard = (event: Event, seq: number, atMillis: number): void => {
     for (const listener of this.#listeners) listener.heard(event, seq, atMillis)
-    if (this.#source === undefined) return
+    if (this.#source === undefined || this.#isLeftOut) return
     this.#enroll(event)
     if (event._tag === "Held") return this.#held(event, seq)
+    const isResolved = event._tag === "Settled" || event._tag === "Voided" || event._tag === "Assumed"
+    if (isResolved) return this.#resolved(event, seq)
     const said = spanEvent(event, this.#pathOf)
     if (said !== undefined) this.#say(said, seq)
     this.#follow(event, seq, this.#source)
@@ -183,14 +198,24 @@ export class Watch {
     const carved = event._tag === "Carved" ? event : undefined
     if (carved === undefined) this.#root = event.account
     const { account, path } = event
-    this.#nodes.set(account, { path, parent: carved?.parent, carved, span: undefined, step: undefined, assumed: 0 })
+    this.#nodes.set(account, {
+      path,
+      parent: carved?.parent,
+      carved,
+      span: undefined,
+      step: undefined,
+      knowsModel: false,
+      holds: new Map(),
+      calls: new Map(),
+      assumed: 0,
+    })
   }
 
   #held(held: EventOf<"Held">, seq: number): void {
-    this.#holds.set(keyOf(held.account, held.hold), { held, seq, span: undefined, end: undefined })
+    const node = this.#nodes.get(held.account)
+    node?.holds.set(held.hold, { held, seq, span: undefined, end: undefined })
     const { inputTokens } = held.amounts
-    if (inputTokens === undefined) return
-    this.#nodes.get(held.account)?.step?.attributes({ [Names.contextEstimate]: inputTokens })
+    if (inputTokens !== undefined) node?.step?.attributes({ [Names.contextEstimate]: inputTokens })
   }
 
   /** What else an event comes to. */
@@ -205,10 +230,6 @@ export class Watch {
         const node = this.#nodes.get(event.agent)
         return node?.span?.attributes({ [Names.assumedCalls]: node.assumed })
       }
-      case "Settled":
-      case "Voided":
-      case "Assumed":
-        return this.#resolved(event)
       case "CallStarted":
         return this.#callStarted(event)
       case "CallEnded":
@@ -226,25 +247,28 @@ export class Watch {
     }
   }
 
-  #resolved(event: EventOf<"Settled"> | EventOf<"Voided"> | EventOf<"Assumed">): void {
-    const key = keyOf(event.account, event.hold)
-    const pending = this.#holds.get(key)
-    this.#holds.delete(key)
+  #resolved(event: EventOf<"Settled"> | EventOf<"Voided"> | EventOf<"Assumed">, seq: number): void {
     const node = this.#nodes.get(event.account)
-    if (node !== undefined && event._tag === "Assumed" && event.held.steps !== undefined) node.assumed++
+    if (node === undefined) return
+    const pending = node.holds.get(event.hold)
+    node.holds.delete(event.hold)
+    if (event._tag === "Assumed" && event.held.steps !== undefined) node.assumed++
     if (pending?.span === undefined) return
+    const said = spanEvent(event, this.#pathOf)
+    if (said !== undefined) write(pending.span, said, seq)
     const above = event._tag === "Settled" ? (event.actual.money ?? 0) - (event.held.money ?? 0) : 0
     if (above > 0) pending.span.attributes({ [Names.overrunMoney]: above })
     pending.end?.()
   }
 
   #callStarted({ agent, call, key }: EventOf<"CallStarted">): void {
-    const span = this.#calls.get(keyOf(agent, call))
-    if (span !== undefined && key !== undefined) this.#effects.set(keyOf(agent, call), span.address)
+    if (key === undefined) return
+    const span = this.#nodes.get(agent)?.calls.get(call)
+    if (span !== undefined) this.#effects.set(`${agent} ${call}`, span.address)
   }
 
   #callEnded(event: EventOf<"CallEnded">): void {
-    const span = this.#calls.get(keyOf(event.agent, event.call))
+    const span = this.#nodes.get(event.agent)?.calls.get(event.call)
     if (span === undefined) return
     span.attributes({
       [Names.toolOutcome]: outcomeOf(event),
@@ -264,12 +288,12 @@ export class Watch {
   #say(said: SpanEvent, seq: number): void {
     switch (said.on._tag) {
       case "Hold": {
-        const span = this.#holds.get(keyOf(said.on.account, said.on.hold))?.span
+        const span = this.#nodes.get(said.on.account)?.holds.get(said.on.hold)?.span
         return span === undefined ? undefined : write(span, said, seq)
       }
       case "Call": {
         const { agent, call } = said.on
-        const span = this.#calls.get(keyOf(agent, call)) ?? this.#nearest(agent)
+        const span = this.#nodes.get(agent)?.calls.get(call) ?? this.#nearest(agent)
         return span === undefined ? undefined : write(span, said, seq)
       }
       case "Above": {

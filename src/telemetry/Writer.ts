@@ -4,7 +4,6 @@
  */
 import type * as Clock from "effect/Clock"
 import * as Exit from "effect/Exit"
-import * as HttpTraceContext from "effect/http/HttpTraceContext"
 import * as Schema from "effect/Schema"
 import * as Tracer from "effect/Tracer"
 import * as Capture from "./Capture.ts"
@@ -61,6 +60,19 @@ export const off: TraceSpan = {
   address: undefined,
 }
 
+/** A span of a trace that is not looked at: nothing is made or kept, and a request made inside it says so. */
+export const leftOut = (parent: Tracer.AnySpan): TraceSpan => ({
+  ...off,
+  get headers() {
+    return headersOf(parent)
+  },
+})
+
+/** W3C alone: it is what providers and gateways read. */
+export const headersOf = ({ sampled, spanId, traceId }: Tracer.AnySpan) => ({
+  traceparent: `00-${traceId}-${spanId}-${sampled ? "01" : "00"}`,
+})
+
 /** SDKs keep 128 of a span. What comes after these is counted in an attribute, `bursar.events.dropped`. */
 export const mostEvents = 100
 
@@ -76,7 +88,6 @@ export class Writer implements TraceSpan {
   failure: Exit.Exit<never, SpanFailure> | undefined
   readonly #clock: Clock.Clock
   readonly #content: Capture.Options | undefined
-  #headers: Readonly<Record<string, string>> | undefined
   #events = 0
   #dropped = 0
 
@@ -96,7 +107,7 @@ export class Writer implements TraceSpan {
   }
 
   get headers(): Readonly<Record<string, string>> {
-    return (this.#headers ??= HttpTraceContext.toHeaders(this.made))
+    return headersOf(this.made)
   }
 
   get address(): Address {
@@ -113,7 +124,7 @@ export class Writer implements TraceSpan {
       return
     }
     this.#events++
-    this.made.event(name, this.#clock.currentTimeNanosUnsafe(), { ...attributes })
+    this.made.event(name, this.#clock.currentTimeNanosUnsafe(), attributes)
   }
 
   fail(errorType: string, sentence: string): void {

@@ -203,6 +203,10 @@ export const floor: Workload = {
 
 export const memory = bursar("Bursar, in memory", Layer.succeed(Model.CurrentModel)(own), inMemory)
 
+/** The same with further layers around it, which are made anew for each run. */
+export const memoryUnder = (name: string, more: () => Layer.Layer<never>): Workload =>
+  bursar(name, Layer.succeed(Model.CurrentModel)(own), () => Layer.merge(inMemory(), more()))
+
 export const foreign = bursar("Bursar, foreign LanguageModel", foreignModel, inMemory)
 
 export const onDisk = (directory: string): Workload =>

@@ -1,10 +1,11 @@
 /**
- * Benchmarks, as ratios within one run: `npm run bench -- budget`, `npm run bench -- loop`.
+ * Benchmarks, as ratios within one run: `npm run bench -- budget`, `npm run bench -- loop`, `npm run bench -- telemetry`.
  */
 import { budget } from "./budget.ts"
 import { loop } from "./loop.ts"
+import { telemetry } from "./telemetry.ts"
 
-const benches: Readonly<Record<string, () => Promise<void>>> = { budget, loop }
+const benches: Readonly<Record<string, () => Promise<void>>> = { budget, loop, telemetry }
 
 const name = process.argv[2] ?? ""
 const bench = benches[name]

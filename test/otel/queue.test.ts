@@ -1,4 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
+import { core } from "@opentelemetry/sdk-node"
 import { type ReadableSpan, type SpanExporter, NoopSpanProcessor } from "@opentelemetry/sdk-trace-base"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
@@ -16,7 +17,12 @@ const queue = (size: number) => {
   const span = { spanContext: () => ({ traceFlags: 1 }) } as ReadableSpan
   let failing = false
   const inner: SpanExporter = {
-    export: (_, done) => done(failing ? { code: 1, error: new Error("down") } : { code: 0 }),
+    export: (_, done) =>
+      done(
+        failing
+          ? { code: core.ExportResultCode.FAILED, error: new Error("down") }
+          : { code: core.ExportResultCode.SUCCESS },
+      ),
     shutdown: () => Promise.resolve(),
   }
   const exporter = made.emptying(inner)

@@ -56,11 +56,6 @@ describe("the span of a request", () => {
           attributes: {
             "bursar.seq": seqOf(events, "Settled"),
             "bursar.reserve": "explore",
-            "bursar.budget.steps.asked": 1,
-            "bursar.budget.ticks.asked": 1,
-            "bursar.budget.input_tokens.asked": 10,
-            "bursar.budget.output_tokens.asked": 5,
-            "bursar.budget.money_nano_usd.asked": 15,
             "bursar.budget.steps.amount": 1,
             "bursar.budget.ticks.amount": 1,
             "bursar.budget.input_tokens.amount": 10,

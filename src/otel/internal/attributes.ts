@@ -45,8 +45,8 @@ const isUniform = (value: object): value is Uniform => {
 
 export const toAttributes = (values: Readonly<Record<string, unknown>>): Otel.Attributes => {
   const attributes: Otel.Attributes = {}
-  for (const [key, value] of Object.entries(values)) {
-    const converted = toAttributeValue(value)
+  for (const key in values) {
+    const converted = toAttributeValue(values[key])
     if (converted !== undefined) attributes[key] = converted
   }
   return attributes

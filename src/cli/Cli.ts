@@ -18,11 +18,12 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import * as Audit from "../journal/Audit.ts"
+import * as Metrics from "../journal/Metrics.ts"
 import * as Replay from "../journal/Replay.ts"
 import * as Show from "../journal/Show.ts"
 import { harmless, inOneLine } from "../journal/show/Words.ts"
 import * as Logs from "./Logs.ts"
-import { auditText, damageIn, type Listed, replayText, runsText } from "./Text.ts"
+import { auditText, damageIn, type Listed, metricsText, replayText, runsText } from "./Text.ts"
 
 /** The command has done its work, and this is its exit code. */
 class Exits extends Schema.TaggedError<Exits>()("Exits", { code: Schema.Finite }) {}
@@ -118,9 +119,36 @@ const runs = Command.make("runs", { dir, json }, (input) =>
   }),
 ).pipe(Command.withDescription("List the runs of a folder"))
 
+const some = Argument.String("run").pipe(
+  Argument.withDescription("Runs, by name or path; all of the folder when none is given"),
+  Argument.variadic(),
+)
+
+const metrics = Command.make("metrics", { runs: some, dir, json }, (input) =>
+  Effect.gen(function* () {
+    const names = input.runs.length === 0 ? yield* Logs.runs(input.dir) : input.runs
+    const logs = yield* Effect.forEach(names, (name) => Logs.read(name, input.dir))
+    const found = Metrics.measure(logs.map(({ events }) => events))
+    const damaged = logs.filter(({ unreadable }) => unreadable.length > 0)
+    const damage = damaged.map(({ file, unreadable }) => ({ file, unreadable: unreadable.length }))
+    yield* input.json
+      ? printJson({ ...found, damaged: damage })
+      : print([
+          ...metricsText(found),
+          ...damage.map(
+            ({ file, unreadable }) => `WRONG   ${unreadable} lines of ${file} cannot be read and count for nothing`,
+          ),
+        ])
+    yield* exits(damaged.length === 0)
+  }),
+).pipe(
+  Command.withDescription("Figures of many runs: successes, steps, time, cost, errors, by the reason they stopped for"),
+  Command.withShortDescription("Figures of many runs"),
+)
+
 const bursar = Command.make("bursar").pipe(
   Command.withDescription("Look at runs of agents after the fact, from their journals alone"),
-  Command.withSubcommands([audit, replay, show, runs]),
+  Command.withSubcommands([audit, replay, show, runs, metrics]),
 )
 
 /** Help where it was asked for; else one sentence about what is wrong. */

@@ -5,6 +5,7 @@ import { type Row } from "../budget/Statement.ts"
 import * as Audit from "../journal/Audit.ts"
 import { accountTable } from "../journal/show/AccountTable.ts"
 import { aligned, clipped, counted, inOneLine, timeOf, width } from "../journal/show/Words.ts"
+import type * as Metrics from "../journal/Metrics.ts"
 import type { Replay } from "../journal/Replay.ts"
 import type { Summary } from "../journal/Show.ts"
 import { formatMoney } from "../budget/Amount.ts"
@@ -102,6 +103,42 @@ export const runsText = (runs: ReadonlyArray<Listed>, directory: string): Readon
   )
   return aligned([["run", "started", "state", "took", "agents", "steps", "money"], ...rows], "left")
 }
+
+/** Figures of many runs: first of all of them, then by the reason they stopped for. */
+export const metricsText = (metrics: Metrics.Metrics): ReadonlyArray<string> => {
+  const { failures, successes } = metrics
+  const figures: ReadonlyArray<readonly [string, string]> = [
+    ["runs", `${metrics.runs}, of which ${metrics.ended} ended and ${successes.runs} completed`],
+    ["success rate", percent(metrics.successRate)],
+    ["mean steps", `${rounded(successes.meanSteps)} of successes, ${rounded(failures.meanSteps)} of failures`],
+    ["cost", `${costOf(metrics.costNanoUsdPerRun)} a run, ${costOf(metrics.costNanoUsdPerSuccess)} a success`],
+    ["tool errors", `${percent(metrics.toolErrorRate)} of calls; ${percent(metrics.recoveryRate)} recovered from`],
+    [
+      "stuck",
+      `${percent(metrics.noProgress)} of agents made no progress, ${percent(metrics.repeatedActions)} repeated`,
+    ],
+    [
+      "people",
+      `${percent(metrics.humanTakeOvers)} of runs; ${percent(metrics.refusedPermissions)} of calls not permitted`,
+    ],
+  ]
+  const rows = [{ reason: "all", ...metrics }, ...metrics.byReason].map((one) => [
+    inOneLine(one.reason),
+    String(one.runs),
+    rounded(one.meanSteps),
+    rounded(one.stepsP50),
+    rounded(one.stepsP95),
+    one.latencyMillisP50 === undefined ? "-" : timeOf(one.latencyMillisP50),
+    one.latencyMillisP95 === undefined ? "-" : timeOf(one.latencyMillisP95),
+    costOf(one.costNanoUsdPerRun),
+  ])
+  const head = ["stopped for", "runs", "mean steps", "p50", "p95", "time p50", "p95", "cost a run"]
+  return [...figures.map(([name, what]) => `${name.padEnd(13)} ${what}`), "", ...aligned([head, ...rows], "left")]
+}
+
+const percent = (share: number | undefined): string => (share === undefined ? "-" : `${(share * 100).toFixed(1)} %`)
+const rounded = (value: number | undefined): string => (value === undefined ? "-" : String(Number(value.toFixed(1))))
+const costOf = (nanoUsd: number | undefined): string => (nanoUsd === undefined ? "-" : formatMoney(Math.ceil(nanoUsd)))
 
 const numbersOf = ({ accounts, agents, lastAtMillis = 0, reason, result, startedAtMillis, state }: Summary) => {
   const used = accounts.reduce((sum, { own }) => sum + own.steps, 0)

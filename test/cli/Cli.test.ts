@@ -236,6 +236,27 @@ describe("bursar runs", { concurrent: true }, () => {
   })
 })
 
+describe("bursar metrics", { concurrent: true }, () => {
+  it("prints the figures of some runs, or of all in the folder", async () => {
+    const one = await bursar("metrics", "sound")
+    assert.strictEqual(one.code, 0)
+    assert.match(one.stdout, /^runs +1, of which 1 ended and 1 completed\nsuccess rate +100\.0 %\n/)
+    assert.match(one.stdout, /\ncompleted +1 +\d/)
+    const all = await bursar("metrics")
+    assert.match(all.stdout, /^runs +2, of which 1 ended and 1 completed\n/)
+  })
+
+  it("prints them as JSON, and says which log has lines that cannot be read", async () => {
+    const file = keep("metrics", "damaged", sound, (lines) => lines.with(5, "{"))
+    const { code, stdout } = await bursar("metrics", "damaged", "--dir", "metrics", "--json")
+    assert.strictEqual(code, 1)
+    const { damaged, runs } = JSON.parse(stdout) as { damaged: unknown; runs: number }
+    assert.strictEqual(runs, 1)
+    assert.deepStrictEqual(damaged, [{ file: path.relative(folder, file), unreadable: 1 }])
+    assert.match((await bursar("metrics", "damaged", "--dir", "metrics")).stdout, /WRONG +1 lines of .* cannot be read/)
+  })
+})
+
 describe(
   "bursar, used wrongly, exits with 2 and says in a sentence what is wrong and what to do",
   { concurrent: true },

@@ -57,7 +57,7 @@ describe("a line of the log", () => {
 
   it.live("tells of a failure by its type, and of what it says where that is asked for", () =>
     Effect.gen(function* () {
-      const failing = Effect.logError("it failed").pipe(Effect.andThen(Effect.fail(new TypeError("secret"))))
+      const failing = Effect.logError("it failed").pipe(Effect.andThen(Effect.die(new TypeError("secret"))))
       const program = Effect.sandbox(failing).pipe(Effect.catch((cause) => Effect.logError(cause)))
       const [, plain] = (yield* logged(program)).records
       assert.deepStrictEqual(attributesOf(plain!), { "exception.type": "TypeError" })

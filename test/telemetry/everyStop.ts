@@ -124,7 +124,7 @@ const abandoned = (agent: Made, budget: Budget.Input) =>
   Effect.gen(function* () {
     const { journal, left } = yield* gone(agent, budget)
     yield* Agent.abandon("run").pipe(Effect.provideService(Journal.Journal, Journal.toArray(journal)))
-    left(journal)
+    yield* left(journal)
   })
 
 /** The journal as a process leaves that is killed while its first call is under way. */
@@ -141,9 +141,7 @@ const gone = (agent: Made, budget: Budget.Input) =>
     journal.splice(1 + journal.findIndex(({ event }) => event._tag === "CallStarted"))
     // Into the journal of the test goes what the one who ends it leaves.
     const left = (events: ReadonlyArray<Event.Recorded>) =>
-      Effect.runSync(
-        Effect.scoped(Effect.map(whole.open("run"), (log) => events.forEach(({ event }) => log.record(event)))),
-      )
+      Effect.scoped(Effect.map(whole.open("run"), (log) => events.forEach(({ event }) => log.record(event))))
     return { journal, left }
   })
 

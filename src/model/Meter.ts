@@ -16,8 +16,8 @@
  */
 import * as Effect from "effect/Effect"
 import { type Attempt, type Booking, dimensions, type Grant, type Hold } from "../budget/Budget.ts"
-import * as Names from "../telemetry/Names.ts"
 import * as Trace from "../telemetry/Trace.ts"
+import * as ChatSpan from "./ChatSpan.ts"
 import type { Count, Model, ModelFailure, Reply, Request } from "./Model.ts"
 import { isNatural } from "./Plausible.ts"
 import { type Complete, costOf, plausible, type Price, worstCase } from "./Price.ts"
@@ -95,12 +95,17 @@ export const attempt = <A>(
   const use = (hold: Hold) =>
     Trace.span(
       `chat ${model.name}`,
-      { kind: "client", of: { _tag: "Hold", hold }, attributes: () => atStart(model, hold, { ...options, count }) },
-      (span) =>
-        model
+      {
+        kind: "client",
+        of: { _tag: "Hold", hold },
+        attributes: () => ChatSpan.atStart(model, hold, { ...options, count, request }),
+      },
+      (span) => {
+        if (span.isOn) ChatSpan.asked(span, request)
+        return model
           .call(request, {
             maxOutputTokens: hold.amounts.outputTokens,
-            headers: traceparent(span.headers),
+            headers: ChatSpan.traceparent(span),
             onText: options.onText,
             report: (one) => {
               report = one
@@ -109,11 +114,14 @@ export const attempt = <A>(
           .pipe(
             Effect.map((reply) => {
               const metered = meteredOf(model, reply, { report, booked: booking(), hold })
-              if (span.isOn) span.attributes(atEnd(metered, report))
+              if (span.isOn) ChatSpan.replied(span, metered, report)
               return options.as(metered)
             }),
-            Effect.tapError((error) => Effect.sync(() => span.fail(error.code, "The model did not reply."))),
-          ),
+            Effect.tapError(({ code }) =>
+              Effect.sync(() => ChatSpan.failed(span, code, booking().booking._tag === "Assume")),
+            ),
+          )
+      },
     )
   return {
     hold: (reachable) => worst(shrink(options.output, worst, reachable)),
@@ -268,44 +276,5 @@ const meteredOf = (
     used: booking._tag === "Settle" ? booking.actual : of.hold.amounts,
     certainty: booking._tag === "Settle" && priced !== "ceiling" ? "exact" : "assumed",
     unpriced: priced === "unknown" || (booking._tag === "Assume" && of.hold.unpriced === true),
-  }
-}
-
-// --- spans
-
-/** Only the W3C header: it is what providers and gateways read. */
-const traceparent = (headers: Readonly<Record<string, string>>): Readonly<Record<string, string>> =>
-  headers["traceparent"] === undefined ? {} : { traceparent: headers["traceparent"] }
-
-const atStart = (
-  model: Model,
-  hold: Hold,
-  of: { readonly reserve: string; readonly attempt: number; readonly count: { readonly bound: string } },
-): Readonly<Record<string, unknown>> => ({
-  [Names.operation]: "chat",
-  [Names.providerName]: model.provider,
-  [Names.requestModel]: model.name,
-  [Names.requestMaxTokens]: hold.amounts.outputTokens,
-  [Names.reserve]: of.reserve,
-  [Names.attempt]: of.attempt,
-  [Names.holdBound]: of.count.bound,
-  [Names.holdInputTokens]: hold.amounts.inputTokens,
-  [Names.holdOutputTokens]: hold.amounts.outputTokens,
-  [Names.holdMoney]: hold.unpriced === true ? undefined : hold.amounts.money,
-})
-
-/** Usage stands here only when the provider told it: an assumption is not usage. Nor does money that nobody knows. */
-const atEnd = (metered: Metered, report: Report): Readonly<Record<string, unknown>> => {
-  const usage = report._tag === "Replied" ? plausible(report.usage) : undefined
-  return {
-    [Names.responseModel]: metered.model,
-    [Names.responseFinishReasons]: [metered.reply.finishReason],
-    [Names.serviceTier]: metered.tier,
-    [Names.certainty]: metered.certainty,
-    [Names.cost]: metered.unpriced ? undefined : metered.used.money,
-    [Names.usageInputTokens]: usage?.inputTokens,
-    [Names.usageOutputTokens]: usage?.outputTokens,
-    [Names.usageCacheReadTokens]: usage?.cachedInputTokens,
-    [Names.usageReasoningTokens]: usage?.reasoningTokens,
   }
 }

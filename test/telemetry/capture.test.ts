@@ -1,7 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
-import { Capture } from "../../src/index.ts"
+import { Agent, Capture, Policy } from "../../src/index.ts"
 import * as Names from "../../src/telemetry/Names.ts"
+import { ScriptedModel } from "../../src/testing/index.ts"
 import { canary, play, stops } from "./everyStop.ts"
 import { traced } from "./InMemory.ts"
 import type { Row } from "./Row.ts"
@@ -46,6 +47,26 @@ describe("content", () => {
           ["gen_ai.tool.call.result", `${canary} ${canary} x`],
         ],
       )
+    }),
+  )
+
+  it.effect("stands on requests to models as well: what was asked, offered and replied", () =>
+    Effect.gen(function* () {
+      const usage = { input: 10, output: 5 }
+      const { model } = ScriptedModel.make([{ text: `${canary} reply`, usage, id: "resp_1" }])
+      const agent = Agent.make("a", { instructions: canary, policy: Policy.fromModel(model, { maxOutputTokens: 20 }) })
+      const run = Agent.run(agent, canary, { budget: { steps: 3 } })
+      const { rows } = yield* Effect.provideService(traced(run), Capture.Content, {})
+      const chat = rows.find(({ name }) => name === "chat scripted")!
+      const read = (key: string) => JSON.parse(String(chat.attributes[key])) as unknown
+      const [first] = read("gen_ai.input.messages") as ReadonlyArray<unknown>
+      assert.deepStrictEqual(first, { role: "user", parts: [{ type: "text", content: canary }] })
+      assert.match(JSON.stringify(read("gen_ai.system_instructions")), new RegExp(canary))
+      assert.deepStrictEqual(read("gen_ai.tool.definitions"), [])
+      const parts = [{ type: "text", content: `${canary} reply` }]
+      assert.deepStrictEqual(read("gen_ai.output.messages"), [{ role: "assistant", parts, finish_reason: "stop" }])
+      assert.strictEqual(chat.attributes["gen_ai.response.id"], "resp_1")
+      assert.match(String(chat.attributes["bursar.prompt.hash"]), /^sha256:/)
     }),
   )
 

@@ -171,8 +171,19 @@ export const onlyCapped = (a: Amounts, caps: Capped): Amounts => ({
   toolCalls: caps.toolCalls ? a.toolCalls : 0,
 })
 
+const nothing: Grant = Object.freeze({})
+
 /** Only the dimensions that are not 0: what a journal line or a message shows. */
 export const nonZero = (a: Amounts): Grant => {
+  if (a === zero) return nothing
+  const { steps, ticks, inputTokens, outputTokens, money, toolCalls } = a
+  // A journal is made of these: what a call of a model and one of a tool come to is written as compactly as can be.
+  if (toolCalls === 0 && steps !== 0 && ticks !== 0 && inputTokens !== 0 && outputTokens !== 0 && money !== 0) {
+    return { steps, ticks, inputTokens, outputTokens, money }
+  }
+  if (toolCalls !== 0 && steps === 0 && ticks === 0 && inputTokens === 0 && outputTokens === 0 && money === 0) {
+    return { toolCalls }
+  }
   const shown: { [D in Dimension]?: number } = {}
   if (a.steps !== 0) shown.steps = a.steps
   if (a.ticks !== 0) shown.ticks = a.ticks

@@ -50,6 +50,7 @@ export class Fold {
   /** Made once there is much to digest: it is costly, and most agents live shortly. */
   #digest: Hash | undefined
   #undigested: Array<string> = []
+  #undigestedLength = 0
   readonly #state: AgentState
 
   constructor(agent: string) {
@@ -79,15 +80,16 @@ export class Fold {
    * were kept.
    */
   get digest(): string {
-    const text = this.#undigested.join("")
-    if (this.#digest === undefined && text.length < longText) {
-      this.#undigested = [text]
-      return digest(text)
-    }
+    if (this.#digest === undefined) return digest(this.#undigested.join(""))
+    return `sha256:${this.#digested().copy().digest("hex")}`
+  }
+
+  #digested(): Hash {
     this.#digest ??= createHash("sha256")
-    this.#digest.update(text)
+    this.#digest.update(this.#undigested.join(""))
     this.#undigested = []
-    return `sha256:${this.#digest.copy().digest("hex")}`
+    this.#undigestedLength = 0
+    return this.#digest
   }
 
   /** Takes in one event; events of other agents and of the budget change nothing here. */
@@ -95,7 +97,11 @@ export class Fold {
     if (!("agent" in event) || event.agent !== this.#agent) return
     const digestBefore = event._tag === "Verified" ? this.digest : ""
     const essence = essenceOf(event)
-    if (essence !== undefined) this.#undigested.push(essence)
+    if (essence !== undefined) {
+      this.#undigested.push(essence)
+      this.#undigestedLength += essence.length
+      if (this.#undigestedLength > longText) this.#digested()
+    }
     switch (event._tag) {
       case "AgentStarted":
         this.#task.text = event.task.text ?? ""

@@ -41,7 +41,7 @@ const guide = ({ metrics, otlp, query }: Stack.Stack, { ui }: Given): string =>
     ...(ui === undefined
       ? [
           `  curl -s '${query}/api/traces?service=bursar&limit=1' | jq '.data[].spans[].operationName'`,
-          `  curl -sG '${query}/api/traces?service=bursar' --data-urlencode 'tags={"bursar.stop.reason":"budget:money"}'`,
+          `  curl -sG '${query}/api/traces?service=bursar' --data-urlencode 'tags={"bursar.run.stop.reason":"budget:money"}'`,
           "",
           "This Jaeger has no pages, only its JSON API: they are no Go module. Give a built jaeger-ui with --ui DIR.",
         ]

@@ -87,6 +87,7 @@ const atEnd = <A>(ending: Ending<A>, at: At): Readonly<Record<string, unknown>> 
   ])
   return {
     [Names.stopReason]: ending.reason,
+    ...(account.depth === 0 ? { [Names.runStopReason]: ending.reason } : {}),
     [Names.result]: ending.result,
     ...(dimension === undefined ? {} : { [Names.stopDimension]: dimension }),
     ...(account.overran ? { [Names.overrun]: true } : {}),

@@ -36,12 +36,14 @@ export const write = (
     kind: "internal",
     parent: place.parent,
     links: place.links,
-    attributes: { ...facts, ...saidOf(event, span), [Names.seq]: of.seq },
+    attributes: { ...facts, ...saidOf(event, facts, span), [Names.seq]: of.seq },
   })
   place.put(made)
   made.end(made.status.startTime, Exit.void)
   leave(source, made)
 }
+
+type Facts = Readonly<Record<string, unknown>>
 
 const factsOf = ({ account, path, span }: { readonly account: string; readonly path: string; readonly span: Writer }) =>
   span.facts[Names.nodeId] === account
@@ -54,12 +56,17 @@ const factsOf = ({ account, path, span }: { readonly account: string; readonly p
         [Names.agentName]: path.split("/").at(-1),
       }
 
-const saidOf = (event: Marked, span: Writer): Readonly<Record<string, unknown>> => {
+const saidOf = (event: Marked, facts: Facts, span: Writer): Facts => {
   switch (event._tag) {
     case "AgentStarted":
       return Object.fromEntries([...span.made.attributes].filter(([key]) => isLimit(key)))
     case "Stopping":
-      return { [Names.keep]: true, [Names.mark]: "stop", [Names.stopReason]: event.reason }
+      return {
+        [Names.keep]: true,
+        [Names.mark]: "stop",
+        [Names.stopReason]: event.reason,
+        ...(facts[Names.nodeDepth] === 0 ? { [Names.runStopReason]: event.reason } : {}),
+      }
     case "Frozen":
       return { [Names.keep]: true, [Names.mark]: "freeze", "bursar.reason": event.cause }
     case "Overran":
@@ -105,7 +112,9 @@ export const neverBegan = (
     links: [],
     attributes: {
       ...facts,
-      ...(end === undefined ? {} : { [Names.operation]: "invoke_agent", [Names.agentId]: of.account }),
+      ...(end === undefined
+        ? {}
+        : { [Names.operation]: "invoke_agent", [Names.agentId]: of.account, [Names.runStopReason]: reason }),
       [Names.stopReason]: reason,
       [Names.result]: result,
       [Names.keep]: true,

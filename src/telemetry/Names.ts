@@ -50,6 +50,8 @@ export const stepRefused = "bursar.refused"
 export const reserve = "bursar.reserve"
 export const attempt = "bursar.attempt"
 export const stopReason = "bursar.stop.reason"
+/** Why the whole run stopped: on its root agent's span and mark and on no other, so that a search by it finds runs. */
+export const runStopReason = "bursar.run.stop.reason"
 export const stopDimension = "bursar.stop.dimension"
 export const result = "bursar.result"
 export const overrun = "bursar.overrun"

@@ -4,6 +4,7 @@ import * as Effect from "effect/Effect"
 import * as fs from "node:fs"
 import { find, follow, search, type StoredTrace } from "../../examples/jaeger/Query.ts"
 import type { Budget } from "../../src/index.ts"
+import * as Names from "../../src/telemetry/Names.ts"
 import { TestingServer } from "../../src/testing/index.ts"
 import * as Job from "../examples/Job.ts"
 import { script } from "../examples/ResearchModel.ts"
@@ -139,7 +140,7 @@ layer(standing(), live)("the research job in Jaeger", (it) => {
           return printed.run
         }),
       )
-      const tags = { "bursar.stop.reason": "budget:money" }
+      const tags = { [Names.runStopReason]: "budget:money" }
       const found = yield* search(stack.query, { service: "bursar", tags })
       assert.sameMembers(
         found.map(({ spans }) => spans[0]!.attributes["bursar.run.id"]),

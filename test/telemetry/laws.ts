@@ -33,6 +33,7 @@ export const broken = (
   ...told(rows, events),
   ...inside(rows, circumstances),
   ...statuses(rows),
+  ...stopped(rows, events),
   ...marks(rows, events),
   ...links(rows),
 ]
@@ -184,6 +185,24 @@ export const statuses = (rows: ReadonlyArray<Row>): Complaints =>
       ? []
       : [`${name} ended with ${reason} and is ${status.code} ${status.message}`]
   })
+
+/** Why the run stopped stands on the span and the mark of its root and nowhere else, so that one search finds runs. */
+export const stopped = (rows: ReadonlyArray<Row>, events: ReadonlyArray<Event.Recorded>): Complaints => {
+  const key = "bursar.run.stop.reason"
+  const reasons = all(events, "RunEnded").map(({ reason }) => reason)
+  const said = rows.filter(({ attributes }) => key in attributes)
+  const isRoot = ({ attributes, name }: Row) =>
+    attributes["bursar.node.depth"] === 0 && (name.startsWith("invoke_agent ") || name === "bursar.mark")
+  return [
+    ...said.filter((row) => !isRoot(row)).map(({ name }) => `${name} says why the run stopped`),
+    ...said
+      .filter(({ attributes }) => !reasons.includes(attributes[key] as Agent.StopReason))
+      .map(({ attributes, name }) => `${name} says that the run stopped for ${String(attributes[key])}`),
+    ...reasons
+      .filter((reason) => !said.some(({ attributes, name }) => name !== "bursar.mark" && attributes[key] === reason))
+      .map((reason) => `no agent says that the run stopped for ${reason}`),
+  ]
+}
 
 /** T10: an agent that started has said so at once; so does each stop. Both take no time. */
 export const marks = (rows: ReadonlyArray<Row>, events: ReadonlyArray<Event.Recorded>): Complaints => {

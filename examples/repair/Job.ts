@@ -11,6 +11,7 @@ import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import { Agent, type Event, Journal, Permission, type Price } from "../../src/index.ts"
 import { Check, Command, FileJournal, Files } from "../../src/node/index.ts"
+import { modelOf } from "../shared/Asked.ts"
 import { readPrice, WrongOption } from "../shared/Options.ts"
 import * as Options from "./Options.ts"
 import * as Order from "./Order.ts"
@@ -182,15 +183,6 @@ const toolsOf = ({ root, test, env }: TeamOptions) => {
     Permission.layer({ allow: ["files:read", "files:write", `command:${test.command}`] }),
   )
 }
-
-/** Loaded where a model is asked. */
-const modelOf = (price: Price.Price | undefined) =>
-  Layer.unwrap(
-    Effect.map(
-      Effect.promise(() => import("../../src/openai/index.ts")),
-      ({ OpenAi }) => OpenAi.layerConfig(price === undefined ? {} : { price }),
-    ),
-  )
 
 /** The exit code of the tests, where an event tells of a run of them. */
 export const exitCodeIn = (event: Event.Event): number | undefined => {

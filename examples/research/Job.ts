@@ -6,7 +6,7 @@ import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import { Agent, type Budget, type Event, Journal } from "../../src/index.ts"
 import { FileJournal } from "../../src/node/index.ts"
-import { OpenAi } from "../../src/openai/index.ts"
+import { modelOf } from "../shared/Asked.ts"
 import { readPrice, wrong, type WrongOption } from "../shared/Options.ts"
 import * as Corpus from "./Corpus.ts"
 import * as Search from "./Search.ts"
@@ -48,7 +48,7 @@ export const run = (options: Options) =>
     const corpus = yield* Corpus.load(options.docs)
     const index = Search.make(corpus)
     const team = { question: options.question, index, researchers }
-    const model = options.useModel ? OpenAi.layerConfig(price === undefined ? {} : { price }) : Layer.empty
+    const model = options.useModel ? modelOf(price) : Layer.empty
     const agent = options.useModel ? modelTeam(team) : plainTeam(team)
     const start = Effect.gen(function* () {
       const journal = yield* Journal.Journal

@@ -31,6 +31,8 @@ export interface Verdict {
   readonly exact: number
   readonly assumed: number
   readonly overruns: number
+  /** Holds that nothing became of. */
+  readonly holdsLeft: number
   /** Calls booked below their bill, which nobody could know. */
   readonly unknowable: number
 }
@@ -57,6 +59,7 @@ export const judge = (ended: Ended): Verdict => {
     exact: pairs.filter(isExact).length,
     assumed: pairs.filter(({ how }) => how === "assumed").length,
     overruns: ended.events.filter(({ event }) => event._tag === "Overran").length,
+    holdsLeft: pairs.filter(({ how }) => how === "open").length,
     unknowable: excused.length,
   }
 }

@@ -50,8 +50,8 @@ const main = async (): Promise<number> => {
   console.log(lineOf("ended", stops))
   console.log(lineOf("at the provider", outcomes))
   console.log(`seeds ${first} to ${first + count - 1}, ${((performance.now() - started) / 1000).toFixed(1)} s`)
-  const open = counts["sockets and timers left"] ?? 0
-  if (open > 0) console.log(`${open} sockets or timers were left open`)
+  const open = (counts["sockets and timers left"] ?? 0) + (counts["warnings of listeners"] ?? 0)
+  if (open > 0) console.log(`${open} sockets, timers or listeners were left`)
   console.log(`${count - failed.length} passed, ${failed.length + (open > 0 ? 1 : 0)} failed`)
   return failed.length === 0 && open === 0 ? 0 : 1
 }

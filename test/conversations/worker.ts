@@ -15,8 +15,6 @@ const open = () => process.getActiveResourcesInfo().filter((kind) => kind.starts
 const deadline = performance.now() + 2_000
 while (open().length > 0 && performance.now() < deadline) await new Promise(setImmediate)
 const left = open()
+const counts = { ...tally.counts, "sockets and timers left": left.length, "warnings of listeners": gathered }
 // oxlint-disable-next-line unicorn/require-post-message-target-origin -- another thread, not another window
-parentPort!.postMessage({
-  ...tally,
-  counts: { ...tally.counts, "sockets and timers left": left.length, "warnings of listeners": gathered },
-})
+parentPort!.postMessage({ ...tally, counts })

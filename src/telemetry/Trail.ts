@@ -27,8 +27,10 @@ interface Trail {
   readonly root: Tracer.AnySpan
   readonly startedMillis: number
   spans: number
-  /** Spans of ours that have not ended, the continuations aside. */
-  open: number
+  /** Spans of ours that have not ended, in this trace and in those that go on from it; the continuations aside. */
+  readonly open: { count: number }
+  /** The one that all of them go on from; absent on itself. */
+  readonly first: Trail | undefined
   /** True once something happened for which a sampler should keep what comes. */
   kept: boolean
   /** What did not fit into this one. */
@@ -76,7 +78,7 @@ export const enter = (
   if (parent === undefined || above === undefined) {
     const put = (span: Tracer.Span) => {
       const trail = open(source, span)
-      trail.spans = trail.open = 1
+      trail.spans = trail.open.count = 1
       places.set(span, { trail, depth: 1 })
     }
     return { parent, links: noLinks, put }
@@ -92,7 +94,7 @@ const inside = (parent: Tracer.AnySpan, { trail, depth }: Place): Entered => ({
   links: noLinks,
   put: (span) => {
     trail.spans++
-    trail.open++
+    trail.open.count++
     places.set(span, { trail, depth: depth + 1 })
   },
 })
@@ -109,12 +111,13 @@ const placeOf = (source: Source, span: Tracer.AnySpan): Place => {
   return place
 }
 
-const open = ({ clock }: Source, root: Tracer.AnySpan): Trail => ({
+const open = ({ clock }: Source, root: Tracer.AnySpan, before?: Trail): Trail => ({
   root,
   startedMillis: clock.currentTimeMillisUnsafe(),
   spans: 0,
-  open: 0,
-  kept: false,
+  open: before?.open ?? { count: 0 },
+  kept: before?.kept ?? false,
+  first: before === undefined ? undefined : (before.first ?? before),
   next: undefined,
 })
 
@@ -144,19 +147,22 @@ const continuation = (source: Source, before: Trail, facts: Readonly<Record<stri
     links: [{ span: before.root, attributes: { [Names.link]: "continues" } }],
     attributes: before.kept ? { ...facts, [Names.keep]: true } : facts,
   })
-  const trail = open(source, root)
+  const trail = open(source, root, before)
   trail.spans = 1
-  trail.kept = before.kept
   places.set(root, { trail, depth: 1 })
   return trail
 }
 
-/** To be called when a span that was put has ended: with the last one end the traces that went on from its own. */
+/**
+ * To be called when a span that was put has ended: with the last one of all, wherever it is, end the traces that went on.
+ * Not with the last one of a trace: what is in those behind it may go on for longer.
+ */
 export const leave = ({ clock }: Source, span: Tracer.Span): void => {
   const trail = places.get(span)?.trail
-  if (trail === undefined || --trail.open > 0) return
-  for (let next = trail.next; next !== undefined; next = next.next) end(next.root, clock.currentTimeNanosUnsafe())
-  trail.next = undefined
+  if (trail === undefined || --trail.open.count > 0) return
+  const first = trail.first ?? trail
+  for (let { next } = first; next !== undefined; next = next.next) end(next.root, clock.currentTimeNanosUnsafe())
+  first.next = undefined
 }
 
 const end = (root: Tracer.AnySpan, nanos: bigint): void => {

@@ -5,7 +5,7 @@ import { Agent, type Budget, type Event, Journal, Policy, Proposal } from "../..
 import { pass } from "../support/driven.ts"
 import { ask, bare, calls, plays } from "../support/scripts.ts"
 import * as InMemory from "./InMemory.ts"
-import { broken } from "./laws.ts"
+import { broken, inside, trees } from "./laws.ts"
 import { byTrace, type Row } from "./Row.ts"
 
 const traced = (agent: Agent.Agent<string>, budget: Budget.Input, limits?: Budget.Limits) =>
@@ -53,6 +53,43 @@ describe("a large run", () => {
       for (const root of rows.filter(({ parentId }) => parentId === undefined)) {
         assert.isString(root.attributes["bursar.run.id"])
       }
+    }),
+  )
+
+  it.effect("whose parts end one after the other, all at work at once, ends no trace before what is in it", () =>
+    Effect.gen(function* () {
+      let begun = 0
+      const sleeper = Agent.make("leaf", {
+        policy: Policy.make(() => Effect.suspend(() => Effect.as(Effect.sleep(1 + begun++), Proposal.finish("done")))),
+        ...bare,
+      })
+      const many = Array.from({ length: 1_500 }, () => ask("leaf"))
+      const agent = Agent.make("lead", {
+        policy: plays(Proposal.callAll(many), Proposal.finish("done")),
+        children: [Agent.asTool(sleeper)],
+        settings: { concurrency: { calls: many.length, effects: "ordered" } },
+        ...bare,
+      })
+      const rows = yield* traced(agent, { steps: 10_000, toolCalls: 10_000 }, { maxDepth: 8, maxOpenChildren: 2_000 })
+      assert.isAbove(byTrace(rows).size, 3)
+    }),
+  )
+
+  it.effect("below a span of somebody else ends every trace that it goes on in", () =>
+    Effect.gen(function* () {
+      const { rows, tracer } = InMemory.make()
+      const few = Agent.make("lead", {
+        policy: Policy.make((view) => (view.step < 1_000 ? Proposal.invalid(`${view.step}`) : Proposal.finish("done"))),
+        settings: { invalidDecisions: 10_000 },
+        ...bare,
+      })
+      const run = (runId: string) => Agent.run(few, "task", { budget: { steps: 10_000 }, runId })
+      yield* Effect.forEach(["one", "two", "three"], run, { discard: true }).pipe(
+        Effect.withSpan("the program"),
+        Effect.provideService(Tracer.Tracer, tracer),
+      )
+      assert.isAbove(byTrace(rows()).size, 1)
+      assert.deepStrictEqual([...trees(rows()), ...inside(rows())], [])
     }),
   )
 

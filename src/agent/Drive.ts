@@ -140,7 +140,7 @@ const prepare = <A, R>(agent: Agent<A, R>, task: string, at: At): Effect.Effect<
       effects: run.effects,
       permissions: yield* Permissions,
       record: run.log.record,
-      freeze: (model, price) => run.freeze(account, model, price),
+      freeze: (name, price, of) => run.freeze(account, { name, price, of }),
       flush: run.log.flush,
       whenOpen: run.whenOpen(account),
     })

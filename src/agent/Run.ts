@@ -2,6 +2,7 @@
  * What all agents of one run share: the ledger, the log, the effects it has had, and who is running.
  */
 import * as Effect from "effect/Effect"
+import * as Equal from "effect/Equal"
 import * as Fiber from "effect/Fiber"
 import type { Ledger } from "../budget/Budget.ts"
 import * as Budget from "../budget/Budget.ts"
@@ -59,7 +60,10 @@ export class Run {
   readonly #suspended = new Map<string, (cause: Cause) => Ending<unknown>>()
   readonly #questions = new Map<string, EventOf<"ApprovalRequested">>()
   readonly #untrusted = new Set<string>()
-  readonly #prices = new Map<string, Price>()
+  /** What is on record of prices, by the name of the model. */
+  readonly #prices = new Map<string, Array<unknown>>()
+  readonly #earlierPrices = new Map<string, Price>()
+  readonly #frozen = new WeakMap<object, Map<string, Price>>()
   #waiting: Array<() => void> = []
 
   constructor(options: {
@@ -84,18 +88,28 @@ export class Run {
 
   /**
    * What a model costs in this run: what it cost when it was first asked, whatever its table says by now. It is on record
-   * before anything is held at it.
+   * before anything is held at it. Two models that bear one name each have the price that they came with.
    */
-  freeze(agent: string, model: string, price: Price): Price {
-    const frozen = this.#prices.get(model)
-    if (frozen !== undefined) return frozen
-    this.#prices.set(model, price)
-    this.log.record({
-      _tag: "Priced",
-      agent,
-      model,
-      price: JSON.parse(JSON.stringify(price)) as Record<string, unknown>,
-    })
+  freeze(
+    agent: string,
+    { name, of, price }: { readonly name: string; readonly price: Price; readonly of: object },
+  ): Price {
+    const known = this.#frozen.get(of) ?? new Map<string, Price>()
+    this.#frozen.set(of, known)
+    const kept = known.get(name) ?? this.#priceOf(agent, name, price)
+    known.set(name, kept)
+    return kept
+  }
+
+  /** The price on record that is the same, or that an earlier process began with; else it is put there. */
+  #priceOf(agent: string, model: string, price: Price): Price {
+    const written = JSON.parse(JSON.stringify(price)) as Record<string, unknown>
+    const recorded = this.#prices.get(model) ?? []
+    const same = recorded.some((one) => Equal.equals(one, written))
+    if (same) return price
+    const earlier = this.#earlierPrices.get(model)
+    if (earlier !== undefined) return earlier
+    this.log.record({ _tag: "Priced", agent, model, price: written })
     return price
   }
 
@@ -103,6 +117,9 @@ export class Run {
   takeUp(recorded: Recorded): void {
     const { event } = recorded
     this.#note(event)
+    if (event._tag === "Priced" && !this.#earlierPrices.has(event.model)) {
+      this.#earlierPrices.set(event.model, event.price as unknown as Price)
+    }
     if ((event._tag === "AgentStarted" || event._tag === "CallEnded") && event.untrusted === true) {
       this.#untrusted.add(event.agent)
     }
@@ -118,9 +135,7 @@ export class Run {
   }
 
   #note(event: Event): void {
-    if (event._tag === "Priced" && !this.#prices.has(event.model)) {
-      this.#prices.set(event.model, event.price as unknown as Price)
-    }
+    if (event._tag === "Priced") this.#prices.set(event.model, [...(this.#prices.get(event.model) ?? []), event.price])
     if (event._tag === "ApprovalDecided") {
       this.#questions.delete(event.approval)
       this.effects.answered(event)

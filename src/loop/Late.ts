@@ -26,7 +26,7 @@ export const correct = <A, R>(machine: Machine<A, R>): Effect.Effect<void, never
     const each = Effect.forEach(
       asked,
       ({ hold, ...response }) =>
-        Effect.suspend(() => laterBill(response)).pipe(
+        Effect.suspend(() => laterBill(response, machine.options.freeze)).pipe(
           Effect.map((actual) => {
             if (actual !== undefined) purse.ledger.adjust({ account: purse.account, id: hold }, actual)
           }),

@@ -7,9 +7,8 @@ import type { Account, Grant, PerReserve, Purse } from "../budget/Budget.ts"
 import { availableIn } from "../budget/Account.ts"
 import * as Content from "../event/Content.ts"
 import type { Call, Event, EventOf, Purpose, Recorded } from "../event/Event.ts"
-import type { Price } from "../model/Price.ts"
 import type { AnswerFormat } from "../policy/Answer.ts"
-import type { Policy, Stored, View } from "../policy/Policy.ts"
+import type { Freeze, Policy, Stored, View } from "../policy/Policy.ts"
 import { type AgentState, Fold } from "../state/State.ts"
 import { requestFor } from "../policy/Conversation.ts"
 import type { EffectLedger } from "../tool/EffectLedger.ts"
@@ -77,7 +76,7 @@ export interface Options<A, R> {
   readonly permissions: Permissions
   readonly record: (event: Event) => number
   /** The price of a model in this run. */
-  readonly freeze: (model: string, price: Price) => Price
+  readonly freeze: Freeze
   readonly flush: Effect.Effect<void>
   /** Returns once the account is not paused. */
   readonly whenOpen: Effect.Effect<void>

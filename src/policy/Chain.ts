@@ -1,12 +1,13 @@
 /**
- * Models that stand in for each other, and rates that they keep: whom to ask next, and when.
+ * Models that stand in for each other, and rates that they keep: whom to ask next, when, and at what price.
  */
 import * as Effect from "effect/Effect"
 import type { Grant } from "../budget/Budget.ts"
 import * as Meter from "../model/Meter.ts"
 import type { Limit, Model, ModelFailure } from "../model/Model.ts"
+import type { Price } from "../model/Price.ts"
 import * as Rate from "../model/Rate.ts"
-import type { Asking, Decision, DecisionFailure, Fallback, Stored } from "./Policy.ts"
+import type { Asking, Decision, DecisionFailure, Fallback, Freeze, Stored } from "./Policy.ts"
 
 /** An attempt that says whom to ask once its model has failed for good, and how long it has to wait for its turn. */
 export const chained = (
@@ -82,12 +83,31 @@ const amountOf = ({ of }: Limit, { inputTokens = 0, outputTokens = 0 }: Grant): 
   }
 }
 
+/** The model at the prices that it, and those that its replies name, have in this run. */
+export const frozen = (current: Model, freeze: Freeze | undefined): Model => {
+  if (freeze === undefined) return current
+  const { name, priceOf, tier } = current
+  const price = Meter.priceOf(current)
+  const kept = price === undefined ? undefined : freeze(name, price, current)
+  if (priceOf === undefined) return kept === price ? current : { ...current, price: kept }
+  const keptOf = (served: string, by: string | undefined): Price | undefined => {
+    const found = priceOf(served, by)
+    const isAsAsked = by === undefined || by === tier
+    return found === undefined ? undefined : freeze(isAsAsked ? served : `${served}, ${by}`, found, current)
+  }
+  return { ...current, price: kept, priceOf: keptOf }
+}
+
 /** Asks the model of a chain that was called so. */
-export const laterBill = (first: Model, { model: name, response }: Stored): Effect.Effect<Grant | undefined> => {
+export const laterBill = (
+  first: Model,
+  { model: name, response }: Stored,
+  freeze: Freeze | undefined,
+): Effect.Effect<Grant | undefined> => {
   for (let model: Model | undefined = first; model !== undefined; model = model.fallback) {
     const asked = model
     if (asked.name === name && asked.retrieve !== undefined) {
-      return Effect.map(asked.retrieve(response), (report) => Meter.laterBill(asked, report))
+      return Effect.map(asked.retrieve(response), (report) => Meter.laterBill(frozen(asked, freeze), report))
     }
   }
   return Effect.succeed(undefined)

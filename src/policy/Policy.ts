@@ -16,7 +16,7 @@ import type { Price } from "../model/Price.ts"
 import type { AgentState, Turn } from "../state/State.ts"
 import { messageOfCause } from "../tool/ToolSet.ts"
 import type { AnswerFormat } from "./Answer.ts"
-import { chained, laterBill } from "./Chain.ts"
+import { chained, frozen, laterBill } from "./Chain.ts"
 import { propose, requestFor } from "./Conversation.ts"
 import type { Proposal } from "./Proposal.ts"
 
@@ -114,9 +114,14 @@ export interface Terms {
   readonly reserve: string
   readonly attempt: number
   readonly moneyIsCapped: boolean
-  /** The price of a model in this run, given what it costs now; without it that. */
-  readonly freeze?: ((model: string, price: Price) => Price) | undefined
+  readonly freeze?: Freeze | undefined
 }
+
+/**
+ * The price of a model in this run, given its name and what it costs now; without it that. `of` is the model that is
+ * asked: another one may bear the same name and cost something else.
+ */
+export type Freeze = (name: string, price: Price, of: object) => Price
 
 /**
  * A policy of services `R`.
@@ -131,7 +136,7 @@ export interface Policy<out R = never> {
   /** What the wrap-up would need if it were made after this view, so that exploring can stop in time. */
   readonly wrapUpNeeds: (view: View) => Effect.Effect<Grant, never, R>
   /** What a call came to that was booked at its hold, where its provider can tell by now. */
-  readonly laterBill?: ((stored: Stored) => Effect.Effect<Grant | undefined, never, R>) | undefined
+  readonly laterBill?: ((stored: Stored, freeze?: Freeze) => Effect.Effect<Grant | undefined, never, R>) | undefined
 }
 
 const oneStep: Grant = { steps: 1, ticks: 1 }
@@ -214,7 +219,7 @@ export const model = (options: ModelOptions = {}): Policy<CurrentModel> => ({
   name: "model",
   attempt: (view, terms) => Effect.flatMap(CurrentModel, (current) => fromModel(current, options).attempt(view, terms)),
   wrapUpNeeds: (view) => Effect.flatMap(CurrentModel, (current) => fromModel(current, options).wrapUpNeeds(view)),
-  laterBill: (stored) => Effect.flatMap(CurrentModel, (current) => laterBill(current, stored)),
+  laterBill: (stored, freeze) => Effect.flatMap(CurrentModel, (current) => laterBill(current, stored, freeze)),
 })
 
 /**
@@ -229,26 +234,23 @@ export const fromModel = (first: Model, options: ModelOptions = {}): Policy => {
   return {
     name: "model",
     attempt: (view, terms) => {
-      const current = frozen(inChain(first, view.failedModels ?? 0), terms)
+      const current = frozen(inChain(first, view.failedModels ?? 0), terms.freeze)
+      asking.set(view, current)
       if (!Meter.isPriced(current, terms.moneyIsCapped)) return Effect.fail(new Unpriced({ model: current.name }))
       const asked = { ...terms, output, request: requestFor(view), onText: listenerFor(view, options.onText) }
       return current.count === undefined ? Effect.succeed(ask(current, view, asked)) : askCounted(current, view, asked)
     },
     wrapUpNeeds: (view) => {
-      const current = inChain(first, view.failedModels ?? 0)
+      const current = asking.get(view) ?? inChain(first, view.failedModels ?? 0)
       const request = requestFor({ ...view, purpose: "wrap_up" })
       return Effect.succeed(Meter.leastFor(current, request, output, boundAfter(current, view, request)))
     },
-    laterBill: (stored) => laterBill(first, stored),
+    laterBill: (stored, freeze) => laterBill(first, stored, freeze),
   }
 }
 
-/** The model at the price that it has in this run. */
-const frozen = (current: Model, { freeze }: Terms): Model => {
-  const price = freeze === undefined ? undefined : Meter.priceOf(current)
-  const kept = price === undefined ? undefined : freeze?.(current.name, price)
-  return kept === price || kept === undefined ? current : { ...current, price: kept }
-}
+/** The model that a view is shown to, at the price that it has in the run. */
+const asking = new WeakMap<View, Model>()
 
 /** A listener to the reply to one view; what it throws is its own. */
 const listenerFor = (view: View, onText: ModelOptions["onText"]): Asked["onText"] => {

@@ -6,11 +6,11 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Tool from "effect/ai/Tool"
 import * as Toolkit from "effect/ai/Toolkit"
-import { Agent, Contract, type Event, Journal, Policy, Price } from "../../src/index.ts"
+import { Agent, type Budget, Contract, type Event, Journal, Model, Policy, Price } from "../../src/index.ts"
 import { Prices } from "../../src/prices/index.ts"
 import { ScriptedModel } from "../../src/testing/index.ts"
-import { all, run, stopped } from "../support/journalled.ts"
-import { handled, toolkit } from "../support/scripts.ts"
+import { all, run, stopped, whole } from "../support/journalled.ts"
+import { bare, handled, toolkit } from "../support/scripts.ts"
 
 const usage = { input: 1_000, output: 100 }
 const looks = { calls: [{ name: "read", params: { key: "a" } }], usage }
@@ -61,6 +61,84 @@ describe("the price of a model", () => {
       assert.strictEqual(last.report.accounts[0]!.own.money, 2 * (1_000_000 + 1_000_000))
       const versions = all(events, "Priced").map(({ price }) => price["version"])
       assert.deepStrictEqual(versions, ["spring"])
+    }).pipe(
+      Effect.provide(Toolkit.make(Pay).toLayer({ pay: () => Effect.succeed("paid") })),
+      Effect.provideService(Journal.Journal, Journal.toArray(events)),
+    )
+  })
+
+  it.effect("is the one on record also where its table moves between the record and the hold", () =>
+    Effect.gen(function* () {
+      let asked = 0
+      const moves = () => priceOf(`${++asked}`, "10", `edition ${asked}`)
+      const { model } = ScriptedModel.make([looks, says], { name: "m" })
+      const policy = Policy.fromModel({ ...model, priceOf: moves }, { maxOutputTokens: 200 })
+      const ran = whole(yield* run(Agent.make("a", { policy, toolkit }), { steps: 9, toolCalls: 9, money: "1 USD" }))
+      const versions = all(ran.events, "Priced").map(({ price }) => price["version"])
+      assert.deepStrictEqual(versions, ["edition 1"])
+      assert.strictEqual(ran.outcome.report.accounts[0]!.own.money, 2 * (1_000_000 + 1_000_000))
+    }).pipe(Effect.provide(handled())),
+  )
+
+  it.effect("is its own for each of two models that bear one name", () =>
+    Effect.gen(function* () {
+      const first = ScriptedModel.make([{ fault: { status: 401 } }], { price: priceOf("1", "10", "direct"), name: "m" })
+      const second = ScriptedModel.make([says], { price: priceOf("5", "50", "resold"), name: "m" })
+      const policy = Policy.fromModel(Model.withFallback(first.model, second.model), { maxOutputTokens: 200 })
+      const ran = whole(yield* run(Agent.make("a", { policy, ...bare }), { steps: 9, money: "1 USD" }))
+      const versions = all(ran.events, "Priced").map(({ price }) => price["version"])
+      assert.deepStrictEqual(versions, ["direct", "resold"])
+      assert.strictEqual(ran.outcome.report.accounts[0]!.own.money, 5_000_000 + 5_000_000)
+    }),
+  )
+
+  it.effect("is what the wrap-up is kept at, too", () =>
+    Effect.gen(function* () {
+      const asks = { calls: [{ name: "pay", params: {} }], usage }
+      const needs: Array<Budget.Grant> = []
+      const agentAt = (price: Price.Price, turns: ReadonlyArray<ScriptedModel.Turn>) => {
+        const policy = Policy.fromModel(ScriptedModel.make(turns, { price, name: "m" }).model, { maxOutputTokens: 200 })
+        const wrapUpNeeds = (view: Policy.View) =>
+          Effect.tap(policy.wrapUpNeeds(view), (one) => Effect.sync(() => needs.push(one)))
+        return Agent.make("a", { policy: { ...policy, wrapUpNeeds }, toolkit: Toolkit.make(Pay) })
+      }
+      const events: Array<Event.Recorded> = []
+      yield* Effect.gen(function* () {
+        const dear = agentAt(priceOf("5", "50", "spring"), [asks])
+        const first = yield* Agent.run(dear, "go", { budget: { steps: 9, toolCalls: 9, money: "1 USD" }, runId: "r" })
+        const answers = (first._tag === "Suspended" ? first.waitsFor : []).map(
+          ({ approval, digest }) => ({ approval, digest, decision: "approved", by: "ada" }) as const,
+        )
+        yield* Agent.resume(agentAt(priceOf("1", "1", "summer"), [says]), { run: "r", answers })
+      }).pipe(Effect.provideService(Journal.Journal, Journal.toArray(events)))
+      for (const { inputTokens = 0, outputTokens = 0, money } of needs) {
+        assert.strictEqual(money, 5_000 * inputTokens + 50_000 * outputTokens)
+      }
+      assert.lengthOf(needs, 2)
+    }).pipe(Effect.provide(Toolkit.make(Pay).toLayer({ pay: () => Effect.succeed("paid") }))),
+  )
+
+  it.effect("is also that of the model that its replies name, and of a bill that comes late", () => {
+    const events: Array<Event.Recorded> = []
+    const agentAt = (price: Price.Price, turns: ReadonlyArray<ScriptedModel.Turn>) => {
+      const { model } = ScriptedModel.make(turns, { price, name: "m" })
+      return Agent.make("a", {
+        policy: Policy.fromModel({ ...model, priceOf: () => price }, { maxOutputTokens: 200 }),
+        toolkit: Toolkit.make(Pay),
+      })
+    }
+    return Effect.gen(function* () {
+      const asks = { calls: [{ name: "pay", params: {} }], usage, model: "m-2026" }
+      const spring = agentAt(priceOf("1", "10", "spring"), [asks])
+      const first = yield* Agent.run(spring, "go", { budget: { steps: 9, toolCalls: 9, money: "1 USD" }, runId: "r" })
+      const answers = (first._tag === "Suspended" ? first.waitsFor : []).map(
+        ({ approval, digest }) => ({ approval, digest, decision: "approved", by: "ada" }) as const,
+      )
+      const late = { text: "hi", model: "m-2026", usage: null, id: "resp_1", stored: usage }
+      const last = yield* Agent.resume(agentAt(priceOf("5", "50", "summer"), [late]), { run: "r", answers })
+      assert.deepStrictEqual([first._tag, last._tag], ["Suspended", "Completed"])
+      assert.lengthOf(all(events, "Adjusted"), 1)
+      assert.strictEqual(last.report.accounts[0]!.own.money, 2 * (1_000_000 + 1_000_000))
     }).pipe(
       Effect.provide(Toolkit.make(Pay).toLayer({ pay: () => Effect.succeed("paid") })),
       Effect.provideService(Journal.Journal, Journal.toArray(events)),

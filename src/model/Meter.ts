@@ -108,7 +108,7 @@ export const attempt = <A>(
             headers: ChatSpan.traceparent(span),
             onText: options.onText,
             report: (one) => {
-              report = one
+              report = report === lost ? one : together(report, one, model)
             },
           })
           .pipe(
@@ -134,6 +134,15 @@ export const attempt = <A>(
 }
 
 const lost: Report = { _tag: "Lost" }
+
+/** What two requests in one call come to: the one that can have been billed, or nobody knows what. */
+const together = (before: Report, one: Report, model: Model): Report => {
+  if (isFree(before, model)) return one
+  return isFree(one, model) ? before : { _tag: "Lost" }
+}
+
+const isFree = (report: Report, model: Model): boolean =>
+  report._tag === "NotSent" || (report._tag === "Refused" && isUnbilled(report.status, model))
 
 /** What the smallest useful reply to a request would need. `bound` is what the input comes to; the estimate unless given. */
 export const leastFor = (model: Model, request: Request, output: OutputLimits, bound?: number): Grant => {

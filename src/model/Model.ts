@@ -147,7 +147,10 @@ export interface Call {
   readonly maxOutputTokens: number
   /** HTTP headers to send along, such as the W3C `traceparent` of the span. */
   readonly headers: Readonly<Record<string, string>>
-  /** Called once, before the call returns or fails; what is not reported is booked at its hold. */
+  /**
+   * Called once for each request, before the call returns or fails; what is not reported is booked at its hold, and so is
+   * a call that sent several requests of which more than one may be billed.
+   */
   readonly report: (report: Report) => void
   /** Text as it arrives, for whoever shows it; a model that does not stream never calls it. */
   readonly onText?: ((delta: string) => void) | undefined
@@ -196,9 +199,13 @@ const callOnce = (
   Effect.suspend(() => {
     const { model, request, how } = of
     let reported = false
-    const once = (one: Report) => {
-      if (!reported) how.report(one)
+    const told = (one: Report) => {
       reported = true
+      how.report(one)
+    }
+    // What the provider says itself comes before what is made of its answer.
+    const once = (one: Report) => {
+      if (!reported) told(one)
     }
     // A conversation that Bursar made holds no approvals.
     const messages = request.parts === undefined ? withoutApprovals(request.messages) : request.messages
@@ -214,7 +221,7 @@ const callOnce = (
         return toReply(reply)
       }),
       Effect.catch((error) => failed(error, { model, once })),
-      Effect.updateContext((context: Context.Context<never>) => inCall(context, { ...how, report: once })),
+      Effect.updateContext((context: Context.Context<never>) => inCall(context, { ...how, report: told })),
     )
   })
 

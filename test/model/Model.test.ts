@@ -12,8 +12,9 @@ import type * as Response from "effect/ai/Response"
 import * as ResponseIdTracker from "effect/ai/ResponseIdTracker"
 import * as Tool from "effect/ai/Tool"
 import * as Toolkit from "effect/ai/Toolkit"
-import { Agent, Contract, Model, Policy, Provider } from "../../src/index.ts"
+import { Agent, Contract, type Event, Journal, Model, Policy, Provider } from "../../src/index.ts"
 import { all, results, run, stopped } from "../support/journalled.ts"
+import { bare } from "../support/scripts.ts"
 
 type Parts = ReadonlyArray<Response.PartEncoded>
 type Answer = (options: LanguageModel.ProviderOptions) => Effect.Effect<Parts, AiError.AiError>
@@ -210,7 +211,7 @@ describe("one call", () => {
     }),
   )
 
-  it.effect("believes the provider's own report, and only the first", () =>
+  it.effect("believes the provider's own reports, and makes none beside them", () =>
     Effect.gen(function* () {
       const own: Provider.Report = { _tag: "Replied", usage: undefined, model: "by-hand-2" }
       const { model } = provider(() =>
@@ -221,7 +222,52 @@ describe("one call", () => {
           return [{ type: "text", text: "x" }, finish()] satisfies Parts
         }),
       )
-      assert.deepStrictEqual((yield* reported(model, request([user("go")]))).reports, [own])
+      assert.deepStrictEqual((yield* reported(model, request([user("go")]))).reports, [own, { _tag: "Lost" }])
+    }),
+  )
+
+  it.effect("that sends again by itself is billed for all that it sent", () =>
+    Effect.gen(function* () {
+      const price = {
+        inputPicoUsd: 1_000,
+        cachedInputPicoUsd: 1_000,
+        cacheWriteInputPicoUsd: 1_000,
+        outputPicoUsd: 1_000,
+      }
+      const replied = (inputTokens: number, outputTokens: number): Provider.Report => ({
+        _tag: "Replied",
+        usage: { inputTokens, outputTokens, cachedInputTokens: 0, cacheWriteInputTokens: 0, reasoningTokens: 0 },
+        model: undefined,
+      })
+      const refused: Provider.Report = { _tag: "Refused", status: 429, retryAfterMillis: undefined }
+      const bookings = [
+        [[refused, replied(9, 1)], "exact", 10],
+        [[{ _tag: "NotSent" }, replied(9, 1)], "exact", 10],
+        [[replied(9, 1), refused], "exact", 10],
+        [[replied(9, 1), replied(19, 1)], "assumed"],
+        [[{ _tag: "Lost" }, replied(9, 1)], "assumed"],
+        [[{ ...refused, status: 408 }, replied(9, 1)], "assumed"],
+      ] as const
+      for (const [reports, certainty, money] of bookings) {
+        const { model } = provider(() =>
+          Effect.gen(function* () {
+            const report = yield* Provider.OnReport
+            for (const one of reports) report(one)
+            return [{ type: "text", text: "x" }, finish()] satisfies Parts
+          }),
+        )
+        const events: Array<Event.Recorded> = []
+        const agent = Agent.make("a", {
+          policy: Policy.fromModel({ ...model, price }, { maxOutputTokens: 50 }),
+          ...bare,
+        })
+        yield* Agent.run(agent, "go", { budget: { money: "1 USD" } }).pipe(
+          Effect.provideService(Journal.Journal, Journal.toArray(events)),
+        )
+        const [decided] = all(events, "Decided")
+        const [held] = all(events, "Held")
+        assert.deepStrictEqual([decided?.certainty, decided?.used.money], [certainty, money ?? held?.amounts.money])
+      }
     }),
   )
 

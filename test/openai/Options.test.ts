@@ -28,6 +28,15 @@ const wrong: ReadonlyArray<readonly [Partial<Options>, string]> = [
   [{ options: { max_output_tokens: 9 } }, "options.max_output_tokens is set: set the output limit of the agent"],
   [{ options: { seed: 7, stream: true } }, "options.stream is set: set `stream`"],
   [{ options: { service_tier: "flex" } }, "options.service_tier is set: set `tier`"],
+  [{ options: { instructions: "be brief" } }, "options.instructions is set: give them to the agent"],
+  [
+    { options: { prompt: { id: "pmpt_1" } } },
+    "options.prompt is set: give the agent its instructions; what a stored prompt holds cannot be bounded",
+  ],
+  [
+    { options: { prediction: { type: "content", content: "x" } } },
+    "options.prediction is set: leave it out; what is predicted wrong is billed beyond the output limit",
+  ],
   [
     { options: { tools: [{ type: "web_search" }] } },
     "options.tools is set: give the tools to the agent; those that a provider runs itself cannot be bounded",

@@ -46,6 +46,23 @@ const twoCalls = {
 const continuing: Partial<Options> = { conversation: "previous_response_id" }
 
 describe("a conversation that continues replies", () => {
+  it.effect("is counted on after a reply that the counter does not know any more", () =>
+    Effect.gen(function* () {
+      const server = yield* serve((response, { body, path }) => {
+        if (!path.endsWith("input_tokens")) return json(response, finished)
+        return body["previous_response_id"] === undefined
+          ? json(response, { input_tokens: 42 })
+          : json(response, { error: { code: "previous_response_not_found" } }, 404)
+      })
+      const model = yield* modelAt(server.url, { ...continuing, counter: true })
+      const { request, say } = conversation()
+      say((yield* call(model, request())).reply, [])
+      const bound = (one: Request) => Effect.map(model.count?.(one) ?? Effect.die("no counter"), ({ bound }) => bound)
+      assert.strictEqual(yield* bound(request()), "estimated")
+      assert.strictEqual(yield* bound({ messages: [user("another")], tools: [] }), "counted")
+    }),
+  )
+
   it.effect("sends what is new, under the ids the provider gave, and names the reply before", () =>
     Effect.gen(function* () {
       const server = yield* TestingServer.make({ script: [twoCalls, { text: "dry" }, { text: "still dry" }] })

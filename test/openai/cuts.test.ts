@@ -5,7 +5,15 @@ import * as Fiber from "effect/Fiber"
 import type { ServerResponse } from "node:http"
 import type { Report } from "../../src/model/Provider.ts"
 import { call, modelAt, question, serve } from "./raw.ts"
-import { aChatStream, aResponsesStream, finished, shortChatStream, shortResponsesStream } from "./streams.ts"
+import {
+  aChatStream,
+  aResponsesStream,
+  chunk,
+  chunks,
+  finished,
+  shortChatStream,
+  shortResponsesStream,
+} from "./streams.ts"
 
 const eventStream = { "content-type": "text/event-stream" }
 
@@ -126,6 +134,58 @@ describe("interruption", () => {
     }
   }
 
+  for (const { protocol, stream } of protocols) {
+    it.live(`of a ${protocol} call whose reply is whole, but its connection still open, reports the reply`, () =>
+      Effect.gen(function* () {
+        const server = yield* serve((response) => begin(response, new TextEncoder().encode(stream), () => {}))
+        const model = yield* modelAt(server.url, { protocol, stream: true })
+        const reports: Array<Report> = []
+        const report = (one: Report) => void reports.push(one)
+        let hasBegun = false
+        const onText = () => {
+          hasBegun = true
+        }
+        const how = { maxOutputTokens: 100, headers: {}, report, onText }
+        const fiber = yield* Effect.forkChild(model.call(question, how))
+        assert.isTrue(yield* within(() => hasBegun))
+        yield* Fiber.interrupt(fiber)
+        assert.deepStrictEqual(
+          reports.map((one) => (one._tag === "Replied" ? one.usage?.outputTokens : one._tag)),
+          [7],
+        )
+        assert.isTrue(yield* within(() => server.state.open === 0))
+      }),
+    )
+  }
+
+  it.live("is the last that a listener hears of it, whatever still comes, and gives the rest back", () =>
+    Effect.gen(function* () {
+      let [heard, isCancelled] = [0, false]
+      let body: ReadableStreamDefaultController<Uint8Array> | undefined
+      const stream = new ReadableStream<Uint8Array>({
+        start: (controller) => {
+          body = controller
+        },
+        cancel: () => {
+          isCancelled = true
+        },
+      })
+      const fetch = () => Promise.resolve(new Response(stream, { headers: eventStream }))
+      const piece = new TextEncoder().encode(chunks([chunk({ content: "a" })], ""))
+      const model = yield* modelAt("http://127.0.0.1:1/v1", { protocol: "chat", stream: true, fetch })
+      const how = { maxOutputTokens: 100, headers: {}, report: () => {}, onText: () => void heard++ }
+      const fiber = yield* Effect.forkChild(model.call(question, how))
+      assert.isTrue(yield* within(() => body !== undefined))
+      body?.enqueue(piece)
+      assert.isTrue(yield* within(() => heard === 1))
+      fiber.interruptUnsafe()
+      if (!isCancelled) body?.enqueue(piece)
+      yield* Fiber.await(fiber)
+      yield* Effect.sleep(5)
+      assert.deepStrictEqual([heard, isCancelled], [1, true])
+    }),
+  )
+
   it.live("before anything was sent is reported as not sent", () =>
     Effect.gen(function* () {
       const server = yield* serve(() => {})
@@ -144,6 +204,15 @@ describe("interruption", () => {
 })
 
 describe("one timeout", () => {
+  it.live("is not waited for by a fetch that does not listen", () =>
+    Effect.gen(function* () {
+      const fetch = () => new Promise<Response>(() => {})
+      const model = yield* modelAt("http://127.0.0.1:1/v1", { timeout: "20 millis", fetch })
+      const came = yield* Effect.timeoutOption(call(model), "1 second")
+      assert.deepStrictEqual(came._tag === "Some" ? came.value.reports : came, [{ _tag: "Lost" }])
+    }),
+  )
+
   it.live("covers a reply that never comes, and one that never ends", () =>
     Effect.gen(function* () {
       const all = new TextEncoder().encode(aChatStream)

@@ -57,6 +57,7 @@ describe("the input counter", () => {
     ["that is asked too often", 429, {}, 2],
     ["that says nothing", 200, {}, 2],
     ["that says a half", 200, { input_tokens: 1.5 }, 2],
+    ["that says zero beside a question", 200, { input_tokens: 0 }, 2],
   ] as const) {
     it.effect(`${name} leaves the estimate, and is asked ${asked} times for 2 calls`, () =>
       Effect.gen(function* () {

@@ -41,7 +41,7 @@ export interface Body {
 export interface Writer {
   readonly body: (ask: Ask, manner: Manner) => Converted<Body>
   /** What the input counter is asked. */
-  readonly counted: (ask: Ask) => Converted<string>
+  readonly counted: (ask: Ask) => Converted<Body>
   /** Upper bound of the reasoning that is given back with a history. */
   readonly keptTokens: (history: ReadonlyArray<Prompt.Message>) => number
 }
@@ -69,7 +69,7 @@ export const makeWriter = (settings: Settings, past: Past): Writer => {
       const manner = { maxOutputTokens: undefined, stream: false, continues }
       const fields = joined(settings.extra, responsesFields(settings, ask, manner))
       const known = Object.entries(fields).filter(([name]) => countable.has(name))
-      return write(ask, Object.fromEntries(known), continues)
+      return Result.map(write(ask, Object.fromEntries(known), continues), (json) => ({ json, continues }))
     },
     keptTokens: lines.keptTokens,
   }

@@ -38,9 +38,18 @@ export const send = (
   on: { readonly report: (report: Provider.Report) => void; readonly toReport: (reply: unknown) => Provider.Report },
 ): Effect.Effect<unknown, Failure> =>
   Effect.suspend(() => {
-    const wire: Wire = { sent: false, status: undefined, isLate: false, id: undefined, abort: new AbortController() }
+    const wire: Wire = {
+      sent: false,
+      status: undefined,
+      isLate: false,
+      id: undefined,
+      reply: undefined,
+      abort: new AbortController(),
+    }
     const reportOf = (exit: Exit.Exit<unknown, Failure>): Provider.Report => {
       if (Exit.isSuccess(exit)) return on.toReport(exit.value)
+      // Interrupted after the last byte that matters.
+      if (wire.reply !== undefined) return on.toReport(wire.reply.body)
       const failure = Cause.findErrorOption(exit.cause)
       if (failure._tag === "Some") return failure.value.report
       return wire.sent ? lost(wire.id) : { _tag: "NotSent" }
@@ -53,6 +62,8 @@ export const send = (
       const timer = setTimeout(() => {
         wire.isLate = true
         close()
+        // A `fetch` that does not listen would be waited for without end.
+        if (wire.status === undefined) resume(Effect.fail(fromError(undefined, wire, outgoing.target)))
       }, outgoing.timeoutMillis ?? line.timeoutMillis)
       const settled = exchange(line, outgoing, wire).then(Effect.succeed, (error: unknown) =>
         error instanceof Broken ? Effect.die(error.reason) : Effect.fail(fromError(error, wire, outgoing.target)),
@@ -86,7 +97,8 @@ const exchange = async (line: Line, outgoing: Outgoing, wire: Wire): Promise<unk
     if (ending._tag === "Whole") return ending.body
     throw new Unread(ending)
   }
-  return parsed(await response.text())
+  wire.reply = { body: parsed(await response.text()) }
+  return wire.reply.body
 }
 
 const parsed = (text: string): unknown => {
@@ -107,11 +119,14 @@ const read = async (body: ReadableStream<Uint8Array>, outgoing: Outgoing, wire: 
     }
   })
   const reader = body.getReader()
+  wire.abort.signal.addEventListener("abort", () => void reader.cancel().catch(() => undefined), { once: true })
   for (;;) {
     const { done, value } = await reader.read()
+    if (wire.abort.signal.aborted) throw new Error("nobody waits for it any more")
     const ending = done ? stream.end() : stream.push(value)
     wire.id = assembly.id()
     if (ending === undefined) continue
+    if (ending._tag === "Whole") wire.reply = { body: ending.body }
     if (!done && ending._tag === "Whole") await linger(reader)
     return ending
   }

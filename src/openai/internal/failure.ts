@@ -22,6 +22,8 @@ export interface Wire {
   isLate: boolean
   /** The id of its reply, once a stream has told it. */
   id: string | undefined
+  /** The reply, once all of it is there. */
+  reply: { readonly body: unknown } | undefined
   readonly abort: AbortController
 }
 

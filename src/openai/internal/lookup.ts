@@ -33,10 +33,13 @@ export const makeCount = ({ line, options, settings, writer }: Talk) => {
     Effect.suspend(() => {
       const body = isThere ? Result.getOrUndefined(writer.counted(ask)) : undefined
       if (body === undefined) return Effect.succeed(undefined)
-      return send(line, { method: "post", target, path, body, timeoutMillis, ...quietly }, unbilled).pipe(
-        Effect.map((reply) => asCount(asRecord(reply)["input_tokens"])),
+      return send(line, { method: "post", target, path, body: body.json, timeoutMillis, ...quietly }, unbilled).pipe(
+        // A question of no tokens is none.
+        Effect.map((reply) => asCount(asRecord(reply)["input_tokens"]) || undefined),
         Effect.catch(({ report }) => {
-          if (report._tag === "Refused" && [404, 405, 501].includes(report.status)) isThere = false
+          // Of a question that continued a reply, 404 may mean that reply.
+          const missing = body.continues === undefined ? [404, 405, 501] : [405, 501]
+          if (report._tag === "Refused" && missing.includes(report.status)) isThere = false
           return Effect.succeed(undefined)
         }),
       )

@@ -1,14 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
 import { core } from "@opentelemetry/sdk-node"
 import { type ReadableSpan, type SpanExporter, NoopSpanProcessor } from "@opentelemetry/sdk-trace-base"
-import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
-import { Agent, Policy, Proposal } from "../../src/index.ts"
 import { Queue } from "../../src/otel/internal/queue.ts"
 import * as OtlpReceiver from "../support/OtlpReceiver.ts"
-import { ask, bare, plays } from "../support/scripts.ts"
 import { layer } from "./exporting.ts"
+import { fanOut, spansOf } from "./fanOut.ts"
 
 /** A queue that is filled by hand and emptied by hand. */
 const queue = (size: number) => {
@@ -141,54 +139,20 @@ describe("a large fan-out", () => {
         Effect.gen(function* () {
           const count = new Map<string, number>()
           const { url } = yield* OtlpReceiver.make({ count })
-          const [all, together] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
-          let running = 0
-          const leaf = Agent.make("leaf", {
-            ...bare,
-            policy: Policy.make(() =>
-              Effect.suspend(() => (++running === children ? Deferred.succeed(all, undefined) : Effect.void)).pipe(
-                Effect.andThen(Deferred.await(together)),
-                Effect.as(Proposal.finish("done")),
-              ),
-            ),
-          })
-          const asking = (name: string, below: Agent.Agent<string>, count: number) =>
-            Agent.make(name, {
-              ...bare,
-              policy: plays(
-                Proposal.callAll(Array.from({ length: count }, () => ask(below.name))),
-                Proposal.finish("done"),
-              ),
-              children: [Agent.asTool(below)],
-              settings: { concurrency: { calls: count, effects: "ordered" } },
-            })
-          const lead = asking("lead", asking("group", leaf, each), groups)
-          const run = Agent.run(lead, "task", { budget: { steps: 9 * children, toolCalls: 9 * children } })
-          const both = Effect.all([run, Effect.andThen(Deferred.await(all), Deferred.succeed(together, undefined))], {
-            concurrency: 2,
-          })
           const variables = {
             OTEL_METRICS_EXPORTER: "none",
             OTEL_LOGS_EXPORTER: "none",
             // A fifth of what comes: without waiting it would run over.
             OTEL_BSP_MAX_QUEUE_SIZE: "16384",
           }
-          const [outcome] = yield* both.pipe(
+          const outcome = yield* fanOut({ groups, each }).pipe(
             Effect.provide(
               layer({ OTEL_EXPORTER_OTLP_ENDPOINT: url, ...variables }, { shutdownTimeout: "60 seconds" }),
             ),
           )
           assert.strictEqual(outcome._tag, "Completed")
           const { "bursar.continuation": continuations, ...rest } = Object.fromEntries(count)
-          assert.deepStrictEqual(rest, {
-            "invoke_agent lead": 1,
-            "invoke_agent group": groups,
-            "invoke_agent leaf": children,
-            "execute_tool group": groups,
-            "execute_tool leaf": children,
-            "bursar.start": 1 + groups + children,
-            "bursar.step": 2 * (1 + groups) + children,
-          })
+          assert.deepStrictEqual(rest, spansOf({ groups, each }))
           assert.isAbove(continuations ?? 0, (children * 4) / 2_000 - 2)
         }),
       ),

@@ -29,11 +29,8 @@ export const idOf = ({ traceId, spanId }: { readonly traceId: string; readonly s
   `${traceId} ${spanId}`
 
 /** Rows by trace, in the order in which they start; one that lasts longer comes first. */
-export const byTrace = (rows: ReadonlyArray<Row>): ReadonlyMap<string, ReadonlyArray<Row>> => {
-  const traces = new Map<string, Array<Row>>()
-  for (const row of rows) traces.set(row.traceId, [...(traces.get(row.traceId) ?? []), row])
-  return traces
-}
+export const byTrace = (rows: ReadonlyArray<Row>): ReadonlyMap<string, ReadonlyArray<Row>> =>
+  Map.groupBy(rows, ({ traceId }) => traceId)
 
 /** The span that a span belongs under: its parent, or, where it goes on in another trace, the one that it is linked to. */
 export const aboveOf = (rows: ReadonlyArray<Row>): ((row: Row) => Row | undefined) => {

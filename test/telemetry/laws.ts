@@ -89,9 +89,10 @@ export const mirrored = (rows: ReadonlyArray<Row>, events: ReadonlyArray<Event.R
     .filter(isTraced)
     .map(({ agent }) => agent)
   const most = 1 + all(events, "RunResumed").length
+  const byAccount = Map.groupBy(nodes, ({ attributes }) => attributes["bursar.node.id"])
   return [
     ...started
-      .map((agent) => [agent, nodes.filter((row) => row.attributes["bursar.node.id"] === agent).length] as const)
+      .map((agent) => [agent, byAccount.get(agent)?.length ?? 0] as const)
       .filter(([, count]) => count < 1 || count > most)
       .map(([agent, count]) => `the account ${agent} has ${count} spans`),
     ...nodes.flatMap((row) => {
@@ -207,8 +208,7 @@ export const stopped = (rows: ReadonlyArray<Row>, events: ReadonlyArray<Event.Re
 /** T10: an agent that started has said so at once; so does each stop. Both take no time. */
 export const marks = (rows: ReadonlyArray<Row>, events: ReadonlyArray<Event.Recorded>): Complaints => {
   const early = rows.filter(({ name }) => name === "bursar.start" || name === "bursar.mark")
-  const has = (name: string, seq: number) =>
-    early.some((row) => row.name === name && row.attributes["bursar.seq"] === seq)
+  const said = new Set(early.map(({ attributes, name }) => `${name} ${String(attributes["bursar.seq"])}`))
   return [
     ...early
       .filter(({ startNanos, endNanos }) => endNanos - startNanos > instantNanos)
@@ -217,7 +217,7 @@ export const marks = (rows: ReadonlyArray<Row>, events: ReadonlyArray<Event.Reco
       .filter(({ attributes, name }) => (name === "bursar.mark") !== (attributes["bursar.keep"] === true))
       .map(({ name, spanId }) => `${name} ${spanId} is not to be kept, or is`),
     ...events.flatMap(({ event, seq }) =>
-      event._tag === "AgentStarted" && isTraced(event) && !has("bursar.start", seq)
+      event._tag === "AgentStarted" && isTraced(event) && !said.has(`bursar.start ${seq}`)
         ? [`${event.agent} has no mark of its start`]
         : [],
     ),

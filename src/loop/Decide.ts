@@ -101,10 +101,11 @@ const again = <A, R>(
       return yield* fallBack(machine, at, failure)
     }
     const wait = yield* Wait.afterFailure(machine, tries, failure)
-    const left = machine.purse.ledger.leftMillis(machine.purse.account, "retry") ?? Infinity
-    if (wait >= left) {
-      const message = `the model asks to wait ${wait} ms, ${left} ms are left`
-      return yield* fallBack(machine, at, { ...failure, message, late: true })
+    const left = machine.purse.ledger.leftMillis(machine.purse.account, "retry")
+    if (wait >= (left ?? Wait.longestAskedMillis)) {
+      const limit = left === undefined ? `more than ${Wait.longestAskedMillis} ms` : `${left} ms are left`
+      const message = `the model asks to wait ${wait} ms, ${limit}`
+      return yield* fallBack(machine, at, { ...failure, message, late: left !== undefined })
     }
     const id = `step-${machine.step}/wait-${attempt}`
     const passed = wait === 0 ? undefined : yield* Effect.result(Wait.pass(machine, { id, reserve: "retry" }, wait))

@@ -13,6 +13,9 @@ import { whileOpen } from "./Spend.ts"
 /** The longest wait of our own; a provider may ask for a longer one. */
 const longestMillis = 60_000
 
+/** The longest wait that a provider is given where no deadline bounds it: a run is not held up for good by a header. */
+export const longestAskedMillis = 3_600_000
+
 /** How long to wait after attempt `tries` at a model failed: as it asked, but not less than our own growing wait. */
 export const afterFailure = <A, R>(
   machine: Machine<A, R>,

@@ -167,11 +167,15 @@ const unknown = ({ model, provider }: Query, reason: string): Result.Result<neve
  */
 export type Priced = Omit<Query, "model">
 
+/** Tiers that cost more than the rates of the table. */
+const dearerTiers: ReadonlySet<string | undefined> = new Set(["priority"])
+
 /**
  * The same model at the price of the table, now and for as long as this model is used. A reply that names another model
  * (an alias that moved, a dated version) is priced as that one where the table knows it.
  *
- * **Fails with** `UnknownPrice` where the table does not know the model; leave it unpriced then, and money uncapped.
+ * **Fails with** `UnknownPrice` where the table does not know the model, or not the service tier `"priority"` that it asks
+ * for; give it as an override, or leave the model unpriced then, and money uncapped.
  *
  * **Example** (What a scripted model would cost)
  *
@@ -190,7 +194,11 @@ export type Priced = Omit<Query, "model">
  */
 export const priced = (model: Model, options: Priced = {}): Effect.Effect<Model, UnknownPrice> =>
   Effect.gen(function* () {
-    const price = yield* find({ ...options, model: model.name })
+    const query = { ...options, model: model.name }
+    const price = yield* find(query)
+    if (dearerTiers.has(model.tier) && overrideOf(query) === undefined) {
+      return yield* Effect.fromResult(unknown(query, `the table has no rates for the service tier "${model.tier}"`))
+    }
     const at = new Date(yield* Clock.currentTimeMillis)
     const known = new Map<string, Price | undefined>([[model.name, price]])
     const priceOf = (name: string): Price | undefined => {

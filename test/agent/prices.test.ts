@@ -167,6 +167,21 @@ describe("the price of a model", () => {
   )
 })
 
+describe("the table", () => {
+  it.effect("has no price for a tier that costs more than the one it knows", () =>
+    Effect.gen(function* () {
+      const { model } = ScriptedModel.make([], { name: "gpt-5-mini" })
+      const priced = (tier: string, overrides: Readonly<Record<string, Price.Price>> = {}) =>
+        Effect.result(Prices.priced({ ...model, tier }, { provider: "openai", overrides }))
+      for (const tier of ["default", "flex"]) assert.isTrue(Result.isSuccess(yield* priced(tier)), tier)
+      const error = Result.getOrUndefined(Result.flip(yield* priced("priority")))
+      assert.strictEqual(error?.reason, 'the table has no rates for the service tier "priority"')
+      const own = yield* priced("priority", { "gpt-5-mini": priceOf("0.5", "4", "mine") })
+      assert.strictEqual(Result.getOrUndefined(own)?.price?.version, "mine")
+    }),
+  )
+})
+
 describe("a listener to the text of a model", () => {
   it.effect("hears it as it comes, and whose it is; what it throws is its own", () =>
     Effect.gen(function* () {

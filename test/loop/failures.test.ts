@@ -3,7 +3,7 @@ import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { TestClock } from "effect/testing"
-import { Agent, type Event, Journal, Policy, Proposal, Verifier } from "../../src/index.ts"
+import { Agent, type Event, Journal, Model, Policy, Proposal, Verifier } from "../../src/index.ts"
 import { ScriptedModel } from "../../src/testing/index.ts"
 import { all, broken, results, run, stopped, whole } from "../support/journalled.ts"
 import { ask, bare, calls, explorer, handled, plays, read, toolkit, write } from "../support/scripts.ts"
@@ -130,6 +130,21 @@ describe("model_error", () => {
       const ran = whole(yield* once(model))
       assert.strictEqual(ran.outcome._tag, "Completed")
       assert.strictEqual(ran.events.at(-1)!.atMillis, 30_000)
+    }),
+  )
+
+  it.effect("years that the provider asks to wait are not waited, also where there is no deadline", () =>
+    Effect.gen(function* () {
+      const asks = { fault: { status: 429, retryAfterMillis: 10 * 365 * 86_400_000 } }
+      const alone = whole(yield* once(ScriptedModel.make([asks])))
+      assert.strictEqual(stopped(alone.outcome).reason, "model_error")
+      assert.include(stopped(alone.outcome).detail, "the model asks to wait 315360000000 ms")
+      const second = ScriptedModel.make([{ text: "hi", usage }]).model
+      const model = Model.withFallback(ScriptedModel.make([asks]).model, second)
+      const policy = Policy.fromModel(model, { maxOutputTokens: 5 })
+      const ran = whole(yield* run(Agent.make("a", { policy, ...bare }), { steps: 20 }))
+      const took = ran.events.at(-1)!.atMillis - ran.events[0]!.atMillis
+      assert.deepStrictEqual([ran.outcome._tag, took], ["Completed", 0])
     }),
   )
 
